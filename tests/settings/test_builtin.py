@@ -1,0 +1,81 @@
+"""The built-in providers."""
+
+from __future__ import annotations
+
+import pytest
+
+from troyproxy.catalog.models import Model, ToolCalls
+from troyproxy.catalog.providers import EffortSpelling
+from troyproxy.errors import ConfigError
+from troyproxy.settings.builtin import load_builtins, parse_builtins
+
+BUILTINS = load_builtins()
+NAMES = (
+    "openrouter openai groq google anthropic deepseek zai zai-cn xai mistral together fireworks cerebras nvidia "
+    "perplexity cohere moonshot minimax siliconflow sambanova nebius hyperbolic deepinfra ollama lmstudio vllm"
+)
+
+
+def test_the_promised_providers_are_built_in() -> None:
+    assert set(BUILTINS) >= set(NAMES.split())
+
+
+def test_ids_aliases_and_key_variables_are_unique() -> None:
+    names = [n for pid, b in BUILTINS.items() for n in (pid, *b.aliases)]
+    variables = [v for b in BUILTINS.values() for v in b.key_env]
+    assert (len(set(names)), len(set(variables))) == (len(names), len(variables))
+
+
+@pytest.mark.parametrize("name", BUILTINS)
+def test_a_provider_has_a_key_variable_unless_it_is_keyless_and_local(name: str) -> None:
+    builtin = BUILTINS[name]
+    local = builtin.base_url.startswith("http://127.0.0.1:")
+    assert local == builtin.provider(name).keyless == (not builtin.key_env)
+
+
+@pytest.mark.parametrize("name", [n for n, b in BUILTINS.items() if b.key_env])
+def test_a_remote_provider_uses_tls_and_has_a_default_model(name: str) -> None:
+    assert BUILTINS[name].base_url.startswith("https://")
+    assert BUILTINS[name].default_model
+
+
+@pytest.mark.parametrize("name", ["mistral", "cohere", "perplexity"])
+def test_who_refuses_stream_options_is_not_sent_any(name: str) -> None:
+    assert BUILTINS[name].provider(name).accepts.stream_options is False
+
+
+def test_openrouter_takes_the_effort_as_an_object() -> None:
+    assert BUILTINS["openrouter"].provider("openrouter").accepts.effort is EffortSpelling.OBJECT
+
+
+@pytest.mark.parametrize(
+    ("name", "catalogue"),
+    [
+        ("openai", "openai"),
+        ("zai-cn", "zhipuai"),
+        ("together", "togetherai"),
+        ("moonshot", "moonshotai"),
+        ("vllm", None),
+    ],
+)
+def test_the_catalogue_may_know_a_provider_by_another_id(name: str, catalogue: str | None) -> None:
+    assert BUILTINS[name].catalogue_id(name) == catalogue
+
+
+@pytest.mark.parametrize("model", ["llama-3.3-70b-versatile", "meta-llama/Llama-4-Maverick-17b"])
+def test_llama_models_on_groq_drift(model: str) -> None:
+    assert BUILTINS["groq"].refine(Model(model)).tool_calls is ToolCalls.DRIFTS
+
+
+def test_other_models_on_groq_do_not_drift() -> None:
+    assert BUILTINS["groq"].refine(Model("openai/gpt-oss-120b")).tool_calls is None
+
+
+def test_a_later_pattern_lies_over_an_earlier_one() -> None:
+    model = BUILTINS["openai"].refine(Model("gpt-5.1"))
+    assert (model.efforts, model.no_sampling_with_effort) == (("none", "low", "medium", "high"), True)
+
+
+def test_a_mistake_in_the_data_names_its_place() -> None:
+    with pytest.raises(ConfigError, match=r"^x\.base_url: is required$"):
+        parse_builtins({"x": {}})

@@ -1,0 +1,1 @@
+"""What a request used and what it cost, read from the dialects in which upstreams report it. Pure."""

@@ -1,0 +1,62 @@
+"""What is kept of a request and of each of its attempts. Plain data: no prompt, no completion, no secret."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from troyproxy.accounting.usage import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptRecord:
+    """One upstream attempt, as it is kept with the usage row."""
+
+    provider: str
+    model: str
+    account: str
+    """The account's name."""
+    outcome: str
+    """``ok`` or an error class."""
+    status: int | None
+    started_at: float
+    duration_ms: float
+    reason: str = ""
+    hint_s: float | None = None
+    usage: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageRow:
+    """Everything that is recorded of one request. No prompt, no completion, no secret."""
+
+    request_id: str
+    at: float
+    """When the request arrived, unix seconds."""
+    route: str
+    key_id: str | None
+    key_name: str | None
+    requested_model: str
+    combo: str | None
+    strategy: str | None
+    stream: bool
+    status: int
+    outcome: str
+    """``ok``, ``client_error``, ``refused``, ``upstream_error``, ``cancelled`` or ``truncated``."""
+    provider: str | None = None
+    model: str | None = None
+    account: str | None = None
+    attempts: tuple[AttemptRecord, ...] = ()
+    skipped: tuple[tuple[str, str], ...] = ()
+    """(spec, reason) pairs."""
+    seed: int = 0
+    needs: Mapping[str, object] = field(default_factory=dict)
+    est_tokens: int = 0
+    usage: Usage | None = None
+    wasted: Usage | None = None
+    cost_usd: float | None = None
+    duration_ms: float = 0.0
+    overhead_ms: float | None = None
+    first_token_ms: float | None = None
+    trail: str = ""
+    adapted: str = ""

@@ -1,0 +1,45 @@
+"""``GET /metrics``: open to direct requests on a loopback listener, else behind the metrics or the admin token."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Collection
+
+from troyproxy.catalog.secret import Secret
+from troyproxy.errors import InvalidAPIKey
+from troyproxy.proxy.answers import Receive, Send, send_bytes, send_error
+from troyproxy.proxy.authenticator import presented_key
+from troyproxy.proxy.call import Scope, raw_headers
+
+Render = Callable[[str], tuple[bytes, str]]
+"""Takes the Accept header; returns the exposition and its content type."""
+
+
+class MetricsPage:
+    """*open_here*: the listener is on a loopback address."""
+
+    def __init__(self, render: Render, tokens: Collection[Secret], *, open_here: bool) -> None:
+        self._render, self._tokens, self._open_here = render, tuple(tokens), open_here
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del receive
+        headers = raw_headers(scope)
+        if not (self._open_here and not forwarded(scope)) and not bearer_is(presented_key(headers), self._tokens):
+            await send_error(send, InvalidAPIKey("Missing or invalid metrics token."))
+            return
+        accept = next((value.decode("latin-1") for name, value in headers if name == b"accept"), "")
+        body, kind = self._render(accept)
+        await send_bytes(send, 200, body, {"content-type": kind})
+
+
+def forwarded(scope: Scope) -> bool:
+    """Whether a proxy passed this request on."""
+    names = (name for name, _ in raw_headers(scope))
+    return any(name in {b"forwarded", b"via"} or name.startswith(b"x-forwarded-") for name in names)
+
+
+def bearer_is(presented: bytes | None, tokens: Collection[Secret]) -> bool:
+    """Whether *presented* is one of *tokens*, compared in constant time."""
+    given = presented or b""
+    matches = [hmac.compare_digest(given, token.reveal().encode()) for token in tokens]
+    return any(matches)

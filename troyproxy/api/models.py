@@ -1,0 +1,84 @@
+"""``GET /v1/models``: combos as pseudo-models, the ``auto`` ids, and the models of connected providers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from troyproxy.catalog.keys import Key
+from troyproxy.catalog.models import Capabilities
+from troyproxy.catalog.snapshot import Snapshot
+from troyproxy.errors import ModelNotFound, TroyError
+from troyproxy.middleware.auth_guard import Authenticate
+from troyproxy.proxy.answers import Receive, Send, send_error, send_json
+from troyproxy.proxy.call import Scope
+from troyproxy.routing.advertise import Advert, advertise, advertise_auto
+from troyproxy.routing.globs import allowed
+from troyproxy.routing.lookup import AUTO_IDS
+from troyproxy.routing.resolvers import connected
+
+OWNER: Final = "troy"
+
+Entry = dict[str, object]
+
+
+class ModelList:
+    """The list, and one entry of it; a key sees only what it may use."""
+
+    def __init__(self, snapshot: Callable[[], Snapshot], authenticate: Authenticate) -> None:
+        self._snapshot, self._authenticate = snapshot, authenticate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del receive
+        try:
+            key = await self._authenticate(scope)
+            wanted = scope.get("path_params", {}).get("id")
+            entries = visible(self._snapshot(), key)
+            value = {"object": "list", "data": list(entries)} if wanted is None else _one(entries, wanted)
+        except TroyError as error:
+            await send_error(send, error)
+        else:
+            await send_json(send, 200, value)
+
+
+def visible(snapshot: Snapshot, key: Key | None) -> Iterator[Entry]:
+    """Yield what *key* may use (None = everything): combos first, then ``auto``, then specs in file order."""
+    globs = key.models if key is not None else ()
+    return (entry for entry in entries_of(snapshot) if allowed(globs, str(entry["id"])))
+
+
+def entries_of(snapshot: Snapshot) -> Iterator[Entry]:
+    """Yield every entry of the list."""
+    for combo in snapshot.combos.values():
+        yield _entry(combo.name, OWNER, combo.created_at, advertise(combo, snapshot))
+    if any(connected(provider) for provider in snapshot.providers.values()):
+        advert = advertise_auto(snapshot)
+        yield from (_entry(name, OWNER, 0.0, advert) for name in AUTO_IDS)
+    for provider in snapshot.providers.values():
+        if connected(provider):
+            for model in provider.models.values():
+                advert = Advert(model.capabilities, model.limits)
+                yield _entry(f"{provider.id}/{model.id}", provider.id, 0.0, advert)
+
+
+def _entry(name: str, owner: str, created: float, advert: Advert) -> Entry:
+    return {
+        "id": name,
+        "object": "model",
+        "created": int(created),
+        "owned_by": owner,
+        "context_length": advert.limits.context,
+        "max_output_tokens": advert.limits.output,
+        "capabilities": _flags(advert.capabilities),
+    }
+
+
+def _flags(capabilities: Capabilities) -> dict[str, bool | None]:
+    return {name: getattr(capabilities, name) for name in ("tools", "vision", "reasoning", "json", "audio")}
+
+
+def _one(entries: Iterator[Entry], wanted: str) -> Entry:
+    for entry in entries:
+        if entry["id"] == wanted:
+            return entry
+    raise ModelNotFound(f"there is no model {wanted[:200]!r} for this key", param="model")

@@ -1,0 +1,27 @@
+"""What the admin API works with, as one value; made in `app.py`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from troyproxy.api.status import Status
+from troyproxy.catalog.secret import Secret
+from troyproxy.ports import Clock, Store
+from troyproxy.proxy.health import HealthKeeper
+from troyproxy.proxy.planner import Planner
+from troyproxy.proxy.snapshots import SnapshotKeeper
+from troyproxy.telemetry.ring import RequestRing
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts behind ``/api``."""
+
+    store: Store
+    snapshots: SnapshotKeeper
+    health: HealthKeeper
+    planner: Planner
+    status: Status
+    ring: RequestRing
+    clock: Clock
+    admin_token: Secret

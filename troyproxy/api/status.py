@@ -1,0 +1,92 @@
+"""The state of this process, for ``/api/status``, ``/readyz`` and the metrics: one reading of one truth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from troyproxy.ports import Clock, Store
+from troyproxy.proxy.accounts import AccountDesk, synthetic
+from troyproxy.proxy.health import HealthKeeper
+from troyproxy.proxy.snapshots import SnapshotKeeper
+from troyproxy.resilience import health as machine
+from troyproxy.resilience.breaker import CircuitState
+from troyproxy.telemetry.status import CLOSED, HALF_OPEN, OPEN, StatusFacts
+
+LEVELS: Mapping[CircuitState, int] = {
+    CircuitState.CLOSED: CLOSED,
+    CircuitState.HALF_OPEN: HALF_OPEN,
+    CircuitState.OPEN: OPEN,
+}
+
+
+class Status:
+    """Reads what the parts know; changes nothing."""
+
+    def __init__(
+        self, *, health: HealthKeeper, desk: AccountDesk, snapshots: SnapshotKeeper, store: Store, clock: Clock
+    ) -> None:
+        self._health, self._desk, self._snapshots = health, desk, snapshots
+        self._store, self._clock = store, clock
+
+    def facts(self) -> StatusFacts:
+        """Return the state as the metrics want it."""
+        now = self._clock.now()
+        snapshot = self._snapshots.current
+        circuits = machine.circuits(self._health.state, now)
+        locks = machine.cooldowns(self._health.state, now)
+        return StatusFacts(
+            circuits=tuple((c.provider, c.model, LEVELS[c.state]) for c in circuits),
+            cooldowns=tuple((lock.provider, account_name(lock.account), lock.until - now) for lock in locks),
+            queues=self._store.queue_depths,
+            dropped=self._store.dropped,
+            database_up=self._store.up,
+            config_revision=snapshot.revision,
+            config_age_s=max(0.0, now - snapshot.loaded_at),
+        )
+
+    def page(self) -> dict[str, object]:
+        """Return the body of ``GET /api/status``."""
+        now = self._clock.now()
+        state = self._health.state
+        return {
+            "circuits": [
+                {"provider": c.provider, "model": c.model, "state": c.state.value, "until": c.until}
+                for c in machine.circuits(state, now)
+            ],
+            "cooldowns": [
+                {
+                    "provider": lock.provider,
+                    "account": account_name(lock.account),
+                    "model": lock.model,
+                    "class": str(lock.error_class),
+                    "until": lock.until,
+                    "soft": lock.soft,
+                }
+                for lock in machine.cooldowns(state, now)
+            ],
+            "accounts": self._accounts(),
+            "queues": dict(self._store.queue_depths),
+            "config": {
+                "revision": self._snapshots.current.revision,
+                "loaded_at": self._snapshots.current.loaded_at,
+                "error": self._snapshots.error,
+                "warnings": list(self._snapshots.current.warnings),
+            },
+        }
+
+    def _accounts(self) -> list[dict[str, object]]:
+        providers = self._snapshots.current.providers.values()
+        pairs = ((p, account) for p in providers for account in (p.accounts or ((synthetic(p),) if p.keyless else ())))
+        return [{"provider": p.id, "account": a.name, "inflight": self._desk.inflight(a)} for p, a in pairs]
+
+    def dependencies(self) -> Mapping[str, str]:
+        """Return what the gateway leans on, and ``ok`` or what is wrong."""
+        return {
+            "database": "ok" if self._store.up else "down",
+            "config": "ok" if self._snapshots.error is None else "the last reload was refused",
+        }
+
+
+def account_name(account: str) -> str:
+    """Return the name in an account id (``<provider>#<name>``); ``*`` stays."""
+    return account.partition("#")[2] or account

@@ -1,0 +1,311 @@
+"""The one place that names concrete classes: adapters behind ports, the onion of layers, the route table.
+
+create_app(settings)    the gateway as an ASGI app of its own
+TroyProxy(app, …)       the same, around an existing ASGI app
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from random import Random, SystemRandom
+from typing import Final
+
+from troyproxy.api.admin.routes import admin_routes
+from troyproxy.api.edge import UPSTREAM_PATHS, Edge
+from troyproxy.api.endpoint import ProxyEndpoint
+from troyproxy.api.gateway import ASGIApp, Embedded, Gateway
+from troyproxy.api.health import Liveness, Readiness
+from troyproxy.api.metrics import MetricsPage
+from troyproxy.api.models import ModelList
+from troyproxy.api.outermost import outermost
+from troyproxy.api.routing_table import Route, RoutingTable
+from troyproxy.api.services import Services
+from troyproxy.api.status import Status
+from troyproxy.catalog.secret import Secret
+from troyproxy.catalog.snapshot import Snapshot
+from troyproxy.demo.app import demo_app
+from troyproxy.demo.provider import demo_combo, demo_provider
+from troyproxy.errors import StoreUnavailable
+from troyproxy.leaks.suppress import Leak
+from troyproxy.middleware.auth_guard import Authenticate, AuthGuard
+from troyproxy.middleware.bridge import Bridge
+from troyproxy.middleware.effort_resolver import EffortResolver
+from troyproxy.middleware.preflight import Preflight
+from troyproxy.middleware.tool_leak_guard import ToolLeakGuard
+from troyproxy.middleware.usage_injector import UsageInjector
+from troyproxy.ports import Clock, Observer, Store, Upstream
+from troyproxy.proxy.accounts import AccountDesk
+from troyproxy.proxy.authenticator import Authenticator, OpenDoor
+from troyproxy.proxy.call import Call
+from troyproxy.proxy.clock import SystemClock
+from troyproxy.proxy.gear import Gear
+from troyproxy.proxy.health import HealthKeeper
+from troyproxy.proxy.learned import LearnedParameters
+from troyproxy.proxy.life import Life
+from troyproxy.proxy.planner import Planner
+from troyproxy.proxy.policy import WalkPolicy
+from troyproxy.proxy.snapshots import SnapshotKeeper, changed_accounts
+from troyproxy.proxy.walk import Walk
+from troyproxy.resilience.breaker import BreakerPolicy
+from troyproxy.resilience.health import HealthPolicy
+from troyproxy.settings.assemble import Stored, assemble
+from troyproxy.settings.builtin import load_builtins
+from troyproxy.settings.load import Configuration, load
+from troyproxy.settings.secrets import ADMIN_TOKEN, SECRET_KEY, data_folder, ensure
+from troyproxy.settings.values import Settings
+from troyproxy.store.secrets import SecretBox
+from troyproxy.store.store import SqlStore
+from troyproxy.telemetry.access import AccessLog
+from troyproxy.telemetry.fanout import Fanout
+from troyproxy.telemetry.labels import Labels
+from troyproxy.telemetry.metrics import Metrics
+from troyproxy.telemetry.ring import RequestRing
+from troyproxy.telemetry.trace import TraceObserver
+from troyproxy.upstream.http import HttpxUpstream
+from troyproxy.upstream.router import RoutedUpstream
+
+Load = Callable[[], Configuration]
+LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+@dataclass(slots=True, kw_only=True)
+class Wiring:
+    """What a caller may put in place of the real thing; tests do, and hosts that bring their own."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    rng: Random = field(default_factory=SystemRandom)
+    upstream: Upstream | None = None
+    store: Store | None = None
+    observers: tuple[Observer, ...] = ()
+    apps: Mapping[str, ASGIApp] = field(default_factory=dict)
+    """In-process upstreams by name, besides the demo provider."""
+    demo: bool = False
+    """Serve the demo provider and its combo too."""
+
+
+def create_app(
+    settings: Settings | Configuration | None = None, *, load_again: Load | None = None, wiring: Wiring | None = None
+) -> Gateway:
+    """Return a gateway. Without *settings* they come from the environment and ``troyproxy.yaml``, if it is there.
+
+    *load_again* reads the configuration anew at a reload; by default the way it was read here. Opens nothing: the
+    lifespan does. Raises ConfigError.
+    """
+    again = load_again or _loader(settings)
+    configuration = again() if not isinstance(settings, Configuration) else settings
+    return _Builder(configuration, again, wiring or Wiring()).gateway()
+
+
+def _loader(settings: Settings | Configuration | None) -> Load:
+    if isinstance(settings, Configuration):
+        return lambda: settings
+    if isinstance(settings, Settings):
+        return lambda: Configuration(settings, {}, builtins=load_builtins())
+    return lambda: load(os.environ)
+
+
+class TroyProxy(Embedded):
+    """ASGI middleware: the gateway's routes under *prefix*, its admin pages under *admin_prefix*, the rest is *app*'s.
+
+    *config* is the path of a config file; *settings* come instead of, or with *config* over, the environment's.
+    ``auth="off"`` opens the client API: the host checks who calls. *admin_prefix* None: no admin pages at all.
+    """
+
+    def __init__(  # noqa: PLR0913 -- options of a middleware, by keyword
+        self,
+        app: ASGIApp,
+        config: str | Path | None = None,
+        *,
+        prefix: str = "",
+        admin_prefix: str | None = "/troy",
+        auth: str | None = None,
+        settings: Mapping[str, object] | None = None,
+        wiring: Wiring | None = None,
+    ) -> None:
+        options = {**(settings or {}), **({"auth": auth} if auth is not None else {})}
+        wiring = wiring or Wiring()
+        wiring.apps = {"inner": app, **wiring.apps}
+        gateway = create_app(load_again=lambda: load(os.environ, config=config, options=options), wiring=wiring)
+        super().__init__(app, gateway, prefix=prefix, admin_prefix=admin_prefix)
+
+
+class _Builder:
+    """Wires one gateway."""
+
+    def __init__(self, configuration: Configuration, load_again: Load, wiring: Wiring) -> None:
+        self._settings, self._first = configuration.settings, configuration
+        self._load, self._wiring, self._clock = load_again, wiring, wiring.clock
+        self._policy = WalkPolicy.of(self._settings)
+        self._ring = RequestRing()
+        self._metrics = Metrics(
+            Labels(self._known_models, self._known_combos, max_models=self._settings.metrics_models)
+        )
+        traces = (TraceObserver(),) if self._settings.trace else ()
+        self._observer = Fanout((self._metrics, self._ring, AccessLog(), *traces, *wiring.observers))
+        self._store = wiring.store or self._sql_store()
+        self._token = self._admin_token()
+        self._health = self._health_keeper()
+        self._learned = LearnedParameters(self._clock)
+        self._desk = AccountDesk(max_inflight=self._policy.max_inflight, observer=self._observer)
+        self._authenticator = Authenticator(snapshot=self._snapshot, keys=self._store.keys, clock=self._clock)
+        self._snapshots = SnapshotKeeper(
+            self._build, control=self._store.control, clock=self._clock, on_change=(self._changed,)
+        )
+        self._upstream = wiring.upstream or RoutedUpstream(HttpxUpstream(), {"demo": demo_app(), **wiring.apps})
+        self._planner = Planner(health=self._health, clock=self._clock, policy=self._policy, observer=self._observer)
+        self._status = Status(
+            health=self._health,
+            desk=self._desk,
+            snapshots=self._snapshots,
+            store=self._store,
+            clock=self._clock,
+        )
+
+    def gateway(self) -> Gateway:
+        """Return the app."""
+        self._metrics.watch(self._status)
+        self._life = Life(
+            store=self._store,
+            snapshots=self._snapshots,
+            health=self._health,
+            upstream=self._upstream,
+            background=(self._snapshots.follow,),
+        )
+        return Gateway(RoutingTable(self._routes()), self._life, self._snapshots)
+
+    def _snapshot(self) -> Snapshot:
+        return self._snapshots.current
+
+    def _known_models(self) -> Mapping[str, Mapping[str, object]]:
+        return {name: provider.models for name, provider in self._snapshots.current.providers.items()}
+
+    def _known_combos(self) -> Mapping[str, object]:
+        return self._snapshots.current.combos
+
+    def _sql_store(self) -> Store:
+        url = self._settings.database_url
+        key = self._settings.secret_key
+        if key is None and url.startswith("sqlite"):
+            key = ensure(data_folder(url) / SECRET_KEY, lambda: SecretBox.generate().reveal()).secret
+        return SqlStore(url, secret_key=key, clock=self._clock)
+
+    def _admin_token(self) -> Secret:
+        given = self._settings.admin_token
+        folder = data_folder(self._settings.database_url)
+        return given or ensure(folder / ADMIN_TOKEN, lambda: secrets.token_urlsafe(32)).secret
+
+    def _health_keeper(self) -> HealthKeeper:
+        settings = self._settings
+        breaker = BreakerPolicy(
+            failures=settings.breaker_failures,
+            ratio=settings.breaker_ratio,
+            window_s=settings.breaker_window_s,
+            open_s=settings.breaker_open_s,
+        )
+        return HealthKeeper(
+            clock=self._clock,
+            log=self._store.events,
+            observer=self._observer,
+            policy=HealthPolicy(breaker=breaker),
+            rng=self._wiring.rng,
+        )
+
+    async def _build(self, revision: int) -> Snapshot:
+        starting = not self._snapshots.current.loaded_at
+        configuration = self._first if starting else self._load()
+        stored = await self._stored(starting=starting)
+        return assemble(configuration, stored, now=self._clock.now(), revision=revision)
+
+    async def _stored(self, *, starting: bool) -> Stored:
+        """Read what the database adds. Unreadable at the start, it adds nothing until it is back."""
+        demo, store = self._wiring.demo, self._store
+        ours = Stored(demo=demo_provider(), demo_combo=demo_combo()) if demo else Stored()
+        try:
+            accounts, combos = await store.connections.list(), await store.combos.list()
+            return replace(ours, accounts=accounts, combos=combos, overrides=await store.models.list())
+        except StoreUnavailable:
+            if not starting:
+                raise
+            return ours
+
+    def _changed(self, before: Snapshot, after: Snapshot) -> None:
+        """A new snapshot is in force: keys are looked up anew, locks of accounts that changed are gone."""
+        self._authenticator.forget()
+        self._desk.keep(after.providers)
+        for provider, account in changed_accounts(before, after):
+            self._health.clear(provider, account)
+
+    def _routes(self) -> list[Route]:
+        authenticate = self._authenticate()
+        models = ModelList(self._snapshot, authenticate)
+        origins = self._settings.cors_origins
+        live = Liveness()
+        ready = Readiness(self._status.dependencies, lambda: self._life.stopping)
+        tokens = [token for token in (self._settings.metrics_token, self._token) if token is not None]
+        metrics = MetricsPage(self._metrics.render, tokens, open_here=self._settings.host in LOOPBACK)
+        client = [Route("POST", path, self._client_app(path, authenticate)) for path in UPSTREAM_PATHS]
+        return [
+            *client,
+            Route("GET", "/v1/models", outermost(models, origins)),
+            Route("GET", "/v1/models/{id:path}", outermost(models, origins)),
+            Route("GET", "/healthz", live),
+            Route("GET", "/livez", live),
+            Route("GET", "/readyz", ready),
+            Route("GET", "/metrics", metrics),
+            *admin_routes(self._services()),
+        ]
+
+    def _authenticate(self) -> Authenticate:
+        if self._settings.auth:
+            return self._authenticator.authenticate
+        return OpenDoor(self._settings.cors_origins).authenticate
+
+    def _client_app(self, route: str, authenticate: Authenticate) -> ASGIApp:
+        """The onion of `architecture`: read it from the inside out."""
+        settings, max_body = self._settings, self._policy.max_body
+        gear = Gear(
+            upstream=self._upstream,
+            health=self._health,
+            desk=self._desk,
+            learned=self._learned,
+            observer=self._observer,
+            clock=self._clock,
+            policy=self._policy,
+        )
+        app: ASGIApp = ProxyEndpoint(Walk(gear, self._planner))
+        app = UsageInjector(app)
+        app = ToolLeakGuard(app, mode=settings.leak, on_leak=self._leaked)
+        app = Preflight(app, plan=self._planner.plan)
+        app = EffortResolver(app)
+        app = Bridge(app, max_body=max_body)
+        app = AuthGuard(app, authenticate=authenticate)
+        edge = Edge(
+            app,
+            route,
+            snapshot=self._snapshot,
+            clock=self._clock,
+            observer=self._observer,
+            usage=self._store.usage,
+            trace=settings.trace,
+        )
+        return outermost(edge, settings.cors_origins)
+
+    def _leaked(self, call: Call, leak: Leak) -> None:
+        ledger = call.ledger
+        self._observer.leaked(ledger.provider or "", ledger.model or "", leak.format, str(leak.action))
+
+    def _services(self) -> Services:
+        return Services(
+            store=self._store,
+            snapshots=self._snapshots,
+            health=self._health,
+            planner=self._planner,
+            status=self._status,
+            ring=self._ring,
+            clock=self._clock,
+            admin_token=self._token,
+        )

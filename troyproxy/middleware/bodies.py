@@ -1,0 +1,63 @@
+"""Edits the JSON body of an answer: the head waits for the body, under a bound, and tells its true length."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from troyproxy.proxy.answers import Message, Send
+from troyproxy.wire import json
+
+LIMIT: Final = 32 << 20
+"""Bytes of a JSON answer that are held to be edited; a longer one passes as it is."""
+
+EditBody = Callable[[dict[str, object]], dict[str, object] | None]
+"""Takes a decoded body; returns what goes out instead, or None when nothing changes."""
+
+
+class BodyEditor:
+    """A `Send` for one response. Answers that are no JSON pass untouched."""
+
+    def __init__(self, send: Send, edit: EditBody) -> None:
+        self._send, self._edit = send, edit
+        self._head: Message | None = None
+        self._held: list[bytes] = []
+        self._size = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start" and _is_json(message.get("headers", ())):
+            self._head = message
+        elif message["type"] == "http.response.body" and self._head is not None:
+            await self._take(self._head, message)
+        else:
+            await self._send(message)
+
+    async def _take(self, head: Message, message: Message) -> None:
+        self._held.append(message.get("body", b""))
+        self._size += len(self._held[-1])
+        more = message.get("more_body", False)
+        if more and self._size <= LIMIT:
+            return
+        body = b"".join(self._held)
+        edited = None if more else self._edited(body)
+        self._head = None
+        await self._send(head if edited is None else _with_length(head, len(edited)))
+        await self._send({**message, "body": body if edited is None else edited})
+
+    def _edited(self, body: bytes) -> bytes | None:
+        try:
+            value = json.decode(body)
+        except json.MalformedJSON:
+            return None
+        edited = self._edit(value) if isinstance(value, dict) else None
+        return json.encode(edited) if edited is not None else None
+
+
+def _is_json(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    kind = next((value for name, value in headers if name.lower() == b"content-type"), b"")
+    return b"json" in kind.lower()
+
+
+def _with_length(head: Message, length: int) -> Message:
+    kept = [(name, value) for name, value in head.get("headers", ()) if name.lower() != b"content-length"]
+    return {**head, "headers": [*kept, (b"content-length", str(length).encode())]}

@@ -1,0 +1,123 @@
+"""What the layers share: act on chat requests, pass everything else through, refuse by an ASGI answer.
+
+A layer is two decisions: `decide` looks at the request (and may refuse it by raising a TroyError), `wrap` says what
+becomes of the answer. Inside the gateway the `Call` is there already. Standing alone the layer makes one: it reads the
+body once, and afterwards delegates to the real `receive`, so that `http.disconnect` is still heard.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from troyproxy.errors import TroyError
+from troyproxy.proxy.answers import Message, Receive, Send, send_error
+from troyproxy.proxy.call import CHAT_PATH, Call, Scope, call_of, local_path, put_call, raw_headers
+from troyproxy.proxy.intake import ClientLeft, decode_object, read_body, require_json
+
+ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+MAX_BODY: Final = 32 << 20
+
+
+class Layer:
+    """Base of the layers that look at the body. *max_body* bounds it, in bytes, when the layer stands alone."""
+
+    def __init__(self, app: ASGIApp, *, max_body: int = MAX_BODY) -> None:
+        self.app = app
+        self._max_body = max_body
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        call = call_of(scope)
+        if call is not None:
+            await self._serve(call, scope, receive, send)
+        elif is_chat(scope):
+            await self._alone(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def decide(self, call: Call) -> None:
+        """Look at the request; a TroyError raised here is its answer."""
+
+    def wrap(self, call: Call, send: Send) -> Send:
+        """Return the `send` for the layers inside."""
+        del call
+        return send
+
+    async def _serve(self, call: Call, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self.decide(call)
+        except TroyError as error:
+            await refuse(call, send, error)
+            return
+        if call.foreign:
+            scope = with_length(scope, len(call.body))
+        await self.app(scope, receive, self.wrap(call, send))
+
+    async def _alone(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            call = await foreign_call(scope, receive, self._max_body)
+        except TroyError as error:
+            await send_error(send, error)
+        except ClientLeft:
+            return
+        else:
+            await self._serve(call, put_call(scope, call), replay(call, receive), send)
+
+
+def is_chat(scope: Scope) -> bool:
+    """Whether this is the one request that layers standing alone act on."""
+    return scope["type"] == "http" and scope["method"] == "POST" and local_path(scope) == CHAT_PATH
+
+
+async def foreign_call(scope: Scope, receive: Receive, limit: int) -> Call:
+    """Return a call for a request to somebody else's app. Raises TroyError, ClientLeft."""
+    headers = raw_headers(scope)
+    require_json(headers)
+    body = await read_body(receive, headers, limit=limit)
+    return Call(
+        request_id=new_request_id(),
+        at=time.time(),
+        started=time.monotonic(),
+        route=CHAT_PATH,
+        headers=headers,
+        body=body,
+        payload=decode_object(body),
+        foreign=True,
+    )
+
+
+def new_request_id() -> str:
+    """Return a fresh request id."""
+    return f"req_{secrets.token_hex(12)}"
+
+
+def replay(call: Call, receive: Receive) -> Receive:
+    """Return a `receive` that gives the call's body as it is by then, once, and after that the real messages."""
+    told = False
+
+    async def receive_replayed() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": call.body, "more_body": False}
+
+    return receive_replayed
+
+
+def with_length(scope: Scope, length: int) -> Scope:
+    """Return *scope* with the content-length of the edited, decompressed body."""
+    dropped = {b"content-length", b"content-encoding", b"transfer-encoding"}
+    kept = [(name, value) for name, value in scope["headers"] if name.lower() not in dropped]
+    return {**scope, "headers": [*kept, (b"content-length", str(length).encode())]}
+
+
+async def refuse(call: Call, send: Send, error: TroyError) -> None:
+    """Answer *call* with *error*; the edge adds the story's headers."""
+    call.ledger.refused = True
+    call.ledger.status = error.http_status
+    call.ledger.say(f"refused: {error.http_status} {error.http_code}")
+    await send_error(send, error)

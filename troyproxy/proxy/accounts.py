@@ -1,0 +1,113 @@
+"""Which account carries the next attempt, and how many requests each carries now.
+
+The pick: active, allowed for the model, not tried in this request, not cooling; of those the ones below their
+preferred in-flight number, or the least loaded when all are at it; of equals, fill-first or sticky round-robin.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from troyproxy.catalog.providers import Account, Provider
+from troyproxy.ports import Observer
+
+STICKY_SUCCESSES = 2
+"""A round-robin stop is kept for this many consecutive successes."""
+
+
+def synthetic(provider: Provider) -> Account:
+    """Return the one account of a provider that needs no credential."""
+    return Account(id=f"{provider.id}#keyless", provider=provider.id, name=f"{provider.id}-keyless")
+
+
+def accounts_of(provider: Provider, model: str, pinned: str | None, now: float) -> tuple[Account, ...]:
+    """Return the accounts that may carry *model*, best priority first, then the oldest."""
+    if provider.keyless and not provider.accounts:
+        return (synthetic(provider),) if pinned in {None, f"{provider.id}-keyless"} else ()
+    usable = (a for a in provider.accounts if a.usable(now) and _allows(a, model) and pinned in {None, a.name, a.id})
+    return tuple(sorted(usable, key=lambda a: (a.priority, a.created_at)))
+
+
+def _allows(account: Account, model: str) -> bool:
+    return not account.models or any(fnmatchcase(model, glob) for glob in account.models)
+
+
+@dataclass(slots=True)
+class _Stop:
+    account: str
+    successes: int = 0
+
+
+class AccountDesk:
+    """In-flight counts and round-robin stops of this process; bounded by the configured accounts."""
+
+    def __init__(self, *, max_inflight: int, observer: Observer) -> None:
+        self._max_inflight, self._observer = max_inflight, observer
+        self._inflight: Counter[str] = Counter()
+        self._stops: dict[str, _Stop] = {}
+
+    def inflight(self, account: Account) -> int:
+        """Return how many requests *account* carries now."""
+        return self._inflight[account.id]
+
+    def pick(
+        self,
+        provider: Provider,
+        accounts: Sequence[Account],
+        *,
+        usable: Callable[[Account], bool],
+        round_robin: bool = False,
+    ) -> Account | None:
+        """Return the account for the next attempt, or None when none is *usable*."""
+        ready = [account for account in accounts if usable(account)]
+        if not ready:
+            return None
+        free = [account for account in ready if self.inflight(account) < self._room(provider, account)]
+        if not free:
+            return min(ready, key=self.inflight)
+        return self._rotated(provider, accounts, free) if round_robin and len(accounts) > 1 else free[0]
+
+    def _room(self, provider: Provider, account: Account) -> int:
+        return account.max_inflight or provider.max_inflight or self._max_inflight
+
+    def _rotated(self, provider: Provider, accounts: Sequence[Account], free: Sequence[Account]) -> Account:
+        stop = self._stops.get(provider.id)
+        order = [account.id for account in accounts]
+        at = order.index(stop.account) if stop is not None and stop.account in order else 0
+        if stop is not None and stop.successes >= STICKY_SUCCESSES:
+            at += 1
+        circle = [*accounts[at % len(order) :], *accounts[: at % len(order)]]
+        chosen = next(account for account in circle if account in free)
+        if stop is None or stop.account != chosen.id or stop.successes >= STICKY_SUCCESSES:
+            self._stops[provider.id] = _Stop(chosen.id)
+        return chosen
+
+    def succeeded(self, account: Account) -> None:
+        """Count a success towards the round-robin stop of its provider."""
+        stop = self._stops.get(account.provider)
+        if stop is not None and stop.account == account.id:
+            stop.successes += 1
+
+    @contextmanager
+    def slot(self, account: Account) -> Iterator[None]:
+        """Hold one in-flight place to the last byte; it is given back whatever happens."""
+        self._count(account, 1)
+        try:
+            yield
+        finally:
+            self._count(account, -1)
+
+    def _count(self, account: Account, step: int) -> None:
+        self._inflight[account.id] += step
+        count = self._inflight[account.id]
+        if not count:
+            del self._inflight[account.id]
+        self._observer.inflight_changed(account.provider, account.name, count)
+
+    def keep(self, providers: Collection[str]) -> None:
+        """Forget the stops of providers that are gone."""
+        self._stops = {provider: stop for provider, stop in self._stops.items() if provider in providers}

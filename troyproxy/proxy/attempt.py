@@ -1,0 +1,176 @@
+"""One attempt: one request to one account of one member, timed, read, judged and recorded.
+
+The in-flight place and the upstream's response are held by context managers to the last byte, so that a hang-up, a
+deadline or a bug gives both back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+from troyproxy.accounting.usage import Usage, estimate, read_usage
+from troyproxy.leaks.gate import GateVerdict
+from troyproxy.ports import UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.proxy.call import Call
+from troyproxy.proxy.client import Client
+from troyproxy.proxy.gear import Gear
+from troyproxy.proxy.outcome import Answer, Broken, Served, Target
+from troyproxy.proxy.reader import read_whole
+from troyproxy.proxy.recording import Recorder
+from troyproxy.proxy.relay import StreamRelay
+from troyproxy.proxy.report import commit_headers
+from troyproxy.resilience.classify import Failure
+from troyproxy.resilience.faults import Fault
+from troyproxy.wire import chat, json
+from troyproxy.wire.headers import build_headers
+
+CLASSIFIED = 64 * 1024
+"""Bytes of an error body that the classifier reads; the client gets all of it."""
+
+
+class Attempt:
+    """Runs once. Whatever it returns, the upstream's response is closed and the place given back."""
+
+    def __init__(self, gear: Gear, call: Call, target: Target, client: Client, recorder: Recorder) -> None:
+        self._gear, self._call, self._target = gear, call, target
+        self._client, self._recorder = client, recorder
+        self._loop = asyncio.get_running_loop()
+        self._deadline = self._loop.time() + target.limit_s
+
+    async def run(self, body: bytes) -> Broken | Served:
+        """Send *body* and return what came of it. Raises ClientGone; a cancellation passes."""
+        with self._gear.desk.slot(self._target.account):
+            try:
+                async with self._response(body) as response:
+                    return await self._read(response)
+            except UpstreamFailed as exc:
+                return Broken(self._failure(fault=exc.fault, body_sent=exc.body_sent))
+            except TimeoutError:
+                fault = Fault.TIMEOUT_FIRST_BYTE if self._call.stream else Fault.TIMEOUT_TOTAL
+                return Broken(self._failure(fault=fault))
+
+    @asynccontextmanager
+    async def _response(self, body: bytes) -> AsyncIterator[UpstreamResponse]:
+        since = self._loop.time()
+        own_s = self._gear.policy.first_byte_of(self._target.provider, stream=self._call.stream)
+        try:
+            async with asyncio.timeout_at(min(since + own_s, self._deadline)):
+                response = await self._gear.upstream.send(self._request(body))
+        finally:
+            self._call.ledger.upstream_s += self._loop.time() - since
+        try:
+            yield response
+        finally:
+            await response.aclose()
+
+    def _request(self, body: bytes) -> UpstreamRequest:
+        target, call = self._target, self._call
+        return UpstreamRequest(
+            provider=target.provider,
+            method="POST",
+            path=call.upstream_path,
+            headers=build_headers(target.provider, target.account.api_key, call.headers, call.request_id),
+            body=body,
+            connect_s=self._gear.policy.connect_of(target.provider),
+        )
+
+    async def _read(self, response: UpstreamResponse) -> Broken | Served:
+        if not 200 <= response.status < 300:
+            return await self._error(response)
+        return await (self._stream(response) if self._call.stream else self._whole(response))
+
+    async def _stream(self, response: UpstreamResponse) -> Broken | Served:
+        async def commit() -> None:
+            self._commit(response)
+            await self._client.open(response.status, commit_headers(self._call, self._gear.policy, response.headers))
+
+        left_s = max(0.001, self._deadline - self._loop.time())
+        relay = StreamRelay(self._call, replace(self._target, limit_s=left_s), self._client, self._gear.policy, commit)
+        try:
+            outcome = await relay.run(response)
+        finally:
+            self._account_for(relay.usage)
+        if isinstance(outcome, Served) and outcome.cut is not None:
+            self._gear.health.failed(self._target, self._recorder.cut(outcome.cut, relay.usage))
+        return outcome
+
+    def _account_for(self, usage: Usage | None) -> None:
+        """Write down what the upstream reported, for whoever got it."""
+        self._recorder.usage(usage)
+        if self._call.ledger.served:
+            self._call.ledger.usage = usage
+
+    async def _error(self, response: UpstreamResponse) -> Broken:
+        """Read an error answer, for the classifier and in case it is the last; a slow body is cut, not waited for."""
+        body = bytearray()
+        policy = self._gear.policy
+        try:
+            async with asyncio.timeout_at(min(self._loop.time() + policy.error_body_s, self._deadline)):
+                await read_whole(response, limit=policy.max_body, into=body)
+        except (TimeoutError, UpstreamFailed):
+            pass  # the status alone is a verdict; what came of the body is kept
+        failure = self._failure(response.status, headers=response.headers, body=bytes(body[:CLASSIFIED]))
+        return Broken(failure, Answer(response.status, response.headers, bytes(body)))
+
+    async def _whole(self, response: UpstreamResponse) -> Broken | Served:
+        body = bytearray()
+        since = self._loop.time()
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                fits = await read_whole(response, limit=self._gear.policy.max_body, into=body)
+        finally:
+            self._call.ledger.upstream_s += self._loop.time() - since
+        if not fits:
+            return Broken(self._failure(fault=Fault.PROTOCOL), message="the answer was too large")
+        return await self._judge(response, bytes(body))
+
+    async def _judge(self, response: UpstreamResponse, body: bytes) -> Broken | Served:
+        value = _decoded(body)
+        usage = read_usage(value)
+        error = chat.error_of(value)
+        if error is not None:
+            failure = self._failure(chat.error_code(error), body=body[:CLASSIFIED], in_band=True)
+            return Broken(failure, usage=usage, message=chat.error_message(error))
+        if not _is_answer(self._call.route, value):
+            return Broken(self._failure(fault=Fault.NOT_A_COMPLETION if body.strip() else Fault.EMPTY), usage=usage)
+        can_reject = self._target.can_reject
+        if any(gate.judge(value, can_reject) is GateVerdict.REJECT for gate in self._call.gates):
+            return Broken(self._failure(fault=Fault.LEAK), usage=usage)
+        self._commit(response)
+        self._account_for(usage or estimate(self._estimate(), len(body)))
+        await self._client.whole(response.status, commit_headers(self._call, self._gear.policy, response.headers), body)
+        return Served(usage)
+
+    def _estimate(self) -> int:
+        return self._call.needs.est_tokens if self._call.needs is not None else 0
+
+    def _commit(self, response: UpstreamResponse) -> None:
+        """The commit point: from here on this upstream serves the request, and no other."""
+        gear, call, target = self._gear, self._call, self._target
+        gear.health.succeeded(target)
+        gear.desk.succeeded(target.account)
+        now = gear.clock.monotonic()
+        ledger = call.ledger
+        ledger.serve(target.provider.id, target.candidate.model, target.account.name)
+        ledger.overhead_s = max(0.0, now - call.started - ledger.upstream_s)
+        ledger.first_token_s = now - call.started
+        self._recorder.served(response.status)
+        ledger.say(f"commit {target.candidate.spec} #{target.account.name}")
+
+    def _failure(self, status: int | None = None, **given: object) -> Failure:
+        named = {"provider": self._target.provider.id, "model": self._target.candidate.model, "body_sent": True}
+        return Failure(status=status, **{**named, **given})  # type: ignore[arg-type]
+
+
+def _decoded(body: bytes) -> object:
+    try:
+        return json.decode(body)
+    except json.MalformedJSON:
+        return None
+
+
+def _is_answer(route: str, value: object) -> bool:
+    return chat.is_embedding(value) if route == "/v1/embeddings" else chat.is_completion(value)

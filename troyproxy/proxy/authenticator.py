@@ -1,0 +1,141 @@
+"""Who is calling: client keys, compared in constant time by their SHA-256, with no database work for malformed ones.
+
+Keys made by the gateway are ``sk-troy-`` and 48 hex digits; keys given in the file may be any 16 to 512 bytes. Missing
+and wrong keys get the same answer. Keys of the database are cached; the cache is dropped whenever the control row
+moves, so that a revocation takes effect within a second.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from cachetools import TTLCache
+
+from troyproxy.catalog.keys import Key
+from troyproxy.catalog.snapshot import Snapshot
+from troyproxy.errors import ConfigError, ForbiddenOrigin, InvalidAPIKey, UnsupportedMediaType
+from troyproxy.ports import Clock, Headers, KeyRepository
+from troyproxy.proxy.call import Scope, raw_headers
+
+GENERATED: Final = re.compile(rb"sk-troy-[0-9a-f]{48}")
+SHORTEST, LONGEST = 16, 512
+KNOWN_BOUND: Final = 10_000
+KNOWN_S: Final = 60.0
+UNKNOWN_BOUND: Final = 4096
+UNKNOWN_S: Final = 5.0
+
+
+def presented_key(headers: Headers) -> bytes | None:
+    """Return the key that a request presents, or None. ``Authorization`` decides alone when it is there."""
+    authorization = next((value for name, value in headers if name == b"authorization"), None)
+    if authorization is None:
+        key = next((value for name, value in headers if name == b"x-api-key"), b"").strip()
+        return key or None
+    scheme, _, key = authorization.strip().partition(b" ")
+    return key.strip() or None if scheme.lower() == b"bearer" else None
+
+
+def digest_of(secret: bytes) -> bytes:
+    """Return what is stored of a key."""
+    return hashlib.sha256(secret).digest()
+
+
+class FixedKeys:
+    """A guard's own keys, name → secret. Raises ConfigError for a secret of the wrong length."""
+
+    def __init__(self, keys: Mapping[str, str]) -> None:
+        self._keys: list[Key] = []
+        for name, secret in keys.items():
+            if not SHORTEST <= len(secret.encode()) <= LONGEST:
+                raise ConfigError(f"the key {name!r} must have {SHORTEST} to {LONGEST} bytes")
+            self._keys.append(Key(id=name, name=name, digest=digest_of(secret.encode())))
+
+    async def authenticate(self, scope: Scope) -> Key | None:
+        """Return the caller's key. Raises InvalidAPIKey."""
+        presented = presented_key(raw_headers(scope))
+        digest = digest_of(presented or b"")
+        found = [key for key in self._keys if hmac.compare_digest(key.digest, digest)]
+        if presented is None or not found:
+            raise InvalidAPIKey
+        return found[0]
+
+
+class Authenticator:
+    """The gateway's keys: those of the file from the snapshot, those of the database through a bounded cache."""
+
+    def __init__(self, *, snapshot: Callable[[], Snapshot], keys: KeyRepository, clock: Clock) -> None:
+        self._snapshot, self._keys, self._clock = snapshot, keys, clock
+        self._known: TTLCache[bytes, Key] = TTLCache(KNOWN_BOUND, KNOWN_S, timer=clock.now)
+        self._unknown: TTLCache[bytes, bool] = TTLCache(UNKNOWN_BOUND, UNKNOWN_S, timer=clock.now)
+
+    async def authenticate(self, scope: Scope) -> Key | None:
+        """Return the caller's key. Raises InvalidAPIKey."""
+        presented = presented_key(raw_headers(scope))
+        if presented is None or not SHORTEST <= len(presented) <= LONGEST:
+            raise InvalidAPIKey
+        digest = digest_of(presented)
+        key = self._snapshot().keys.get(digest) or await self._stored(presented, digest)
+        if key is None or not hmac.compare_digest(key.digest, digest) or not key.valid(self._clock.now()):
+            raise InvalidAPIKey
+        return key
+
+    async def _stored(self, presented: bytes, digest: bytes) -> Key | None:
+        if not GENERATED.fullmatch(presented) or digest in self._unknown:
+            return None
+        key = self._known.get(digest)
+        if key is None:
+            key = await self._keys.find(digest)
+            if key is None:
+                self._unknown[digest] = True
+            else:
+                self._known[digest] = key
+        return key
+
+    def forget(self) -> None:
+        """Drop what is cached: keys were created or revoked."""
+        self._known.clear()
+        self._unknown.clear()
+
+
+class OpenDoor:
+    """``TROY_AUTH=off``: no key, but only for programs on this machine that talk to us directly.
+
+    A page in a browser, or a proxy that would open the port to a network, is refused by what its requests carry.
+    """
+
+    FORWARDING: Final = frozenset({b"forwarded", b"via"})
+    MEDIA: Final = (b"application/json", b"multipart/form-data")
+
+    def __init__(self, origins: Collection[str] = ()) -> None:
+        self._origins = frozenset(origins)
+
+    async def authenticate(self, scope: Scope) -> Key | None:
+        """Return None: everybody. Raises ForbiddenOrigin, UnsupportedMediaType."""
+        headers = raw_headers(scope)
+        for name, value in headers:
+            if name in self.FORWARDING or name.startswith(b"x-forwarded-"):
+                raise ForbiddenOrigin(f"the header {name.decode('latin-1')} is not accepted while TROY_AUTH=off")
+            if name == b"host" and not _is_loopback(value.decode("latin-1")):
+                raise ForbiddenOrigin("the Host header must be a loopback name while TROY_AUTH=off")
+            if name == b"origin" and value.decode("latin-1") not in self._origins:
+                raise ForbiddenOrigin("this Origin is not allowed; list it in TROY_CORS_ORIGINS")
+        kind = next((value.lower() for name, value in headers if name == b"content-type"), b"")
+        if scope["method"] == "POST" and not kind.startswith(self.MEDIA):
+            raise UnsupportedMediaType("send application/json or multipart/form-data")
+        return None
+
+
+def _is_loopback(host: str) -> bool:
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    name = name.strip("[]").rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False

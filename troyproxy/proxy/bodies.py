@@ -1,0 +1,47 @@
+"""The request body for one member: the client's bytes but for the members that must differ, made once per member."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from troyproxy.proxy.call import Call
+from troyproxy.proxy.learned import LearnedParameters
+from troyproxy.routing.adapt import may_learn, member_changes, parameter
+from troyproxy.routing.changes import Changes
+from troyproxy.routing.effort import EffortDecision
+from troyproxy.routing.members import Candidate
+from troyproxy.wire import splice
+
+STREAM_USAGE_ROUTES: Final = frozenset({"/v1/chat/completions", "/v1/completions"})
+NO_EFFORT: Final = EffortDecision()
+
+
+@dataclass(frozen=True, slots=True)
+class MemberBody:
+    """What one member is sent, and how it differs from what the client sent."""
+
+    content: bytes = field(repr=False)
+    changes: Changes
+
+    def may_learn(self, name: str, call: Call) -> bool:
+        """Whether a 400 that names the parameter *name* earns one retry without it."""
+        return may_learn(name, call.payload, self.changes, call.effort or NO_EFFORT)
+
+
+def member_body(call: Call, candidate: Candidate, learned: LearnedParameters) -> MemberBody:
+    """Return the body for *candidate*."""
+    provider = candidate.provider.id if candidate.provider is not None else ""
+    changes = member_changes(
+        call.payload,
+        candidate,
+        call.effort or NO_EFFORT,
+        learned=learned.of(provider, candidate.model),
+        wants_usage=call.usage_wanted and call.route in STREAM_USAGE_ROUTES,
+    )
+    return MemberBody(splice.edit(call.body, changes.set, changes.drop), changes)
+
+
+def learned_name(name: str) -> str:
+    """Return the name under which a rejected parameter is remembered."""
+    return parameter(name)

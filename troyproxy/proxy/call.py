@@ -1,0 +1,120 @@
+"""The `Call`: one client request on its way through the layers, kept in the ASGI scope under one namespaced key.
+
+Layers talk to each other through this object and the accessors below, and through nothing else. It is made once per
+request, by the edge of the gateway or by the first layer that stands alone, and dropped with the scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from troyproxy.catalog.keys import Key
+from troyproxy.catalog.snapshot import Snapshot
+from troyproxy.leaks.gate import GateVerdict
+from troyproxy.ports import Headers
+from troyproxy.proxy.ledger import Ledger
+from troyproxy.routing.effort import EffortDecision
+from troyproxy.routing.names import Resolution
+from troyproxy.routing.needs import Needs
+from troyproxy.routing.order import Plan
+from troyproxy.wire import splice
+from troyproxy.wire.sse import Frame
+
+Scope = MutableMapping[str, Any]
+
+SCOPE_KEY: Final = "troyproxy.call"
+CHAT_PATH: Final = "/v1/chat/completions"
+
+
+class Gate(Protocol):
+    """A pure per-request judge of an answer that has not been sent yet (`design`: gates decide the commit)."""
+
+    def reset(self) -> None:
+        """A new attempt begins."""
+        ...
+
+    def feed(self, event: object, can_reject: bool, /) -> GateVerdict:  # noqa: FBT001 -- the gates' protocol
+        """Judge one decoded stream event."""
+        ...
+
+    def judge(self, body: object, can_reject: bool, /) -> GateVerdict:  # noqa: FBT001 -- the gates' protocol
+        """Judge one decoded non-stream answer."""
+        ...
+
+
+@dataclass(slots=True)
+class Call:
+    """One request. `body` and `payload` are the client's until a layer in front of a foreign app edits them."""
+
+    request_id: str
+    at: float
+    """Arrival, unix seconds."""
+    started: float
+    """Arrival, on the monotonic clock."""
+    route: str
+    """Route template, for metrics and rows."""
+    upstream_path: str = "/chat/completions"
+    headers: Headers = ()
+    snapshot: Snapshot = field(default_factory=Snapshot)
+    key: Key | None = None
+    seed: int = 0
+    body: bytes = b""
+    payload: dict[str, object] = field(default_factory=dict)
+    foreign: bool = False
+    """Behind the layers stands somebody else's app: decisions are applied to the body at once."""
+    resolution: Resolution | None = None
+    effort: EffortDecision | None = None
+    needs: Needs | None = None
+    plan: Plan | None = None
+    gates: list[Gate] = field(default_factory=list)
+    usage_wanted: bool = False
+    """The gateway wants usage events in the stream, whether or not the client asked."""
+    framed: bool = False
+    """Each body message holds the whole frames of `frames`; layers need not frame again."""
+    frames: list[Frame] = field(default_factory=list)
+    ledger: Ledger = field(default_factory=Ledger)
+    client_left: bool = False
+
+    @property
+    def stream(self) -> bool:
+        """Whether the client asked for a stream: exactly ``true``, nothing that merely looks so."""
+        return self.payload.get("stream") is True
+
+    @property
+    def asked_usage(self) -> bool:
+        """Whether the client itself asked for usage in the stream."""
+        options = self.payload.get("stream_options")
+        return isinstance(options, Mapping) and options.get("include_usage") is True
+
+    def header(self, name: bytes) -> str | None:
+        """Return the first value of a request header as text, or None."""
+        return next((value.decode("latin-1").strip() for key, value in self.headers if key == name), None)
+
+    def edit(self, changes: Mapping[str, object], drop: frozenset[str] = frozenset()) -> None:
+        """Change top-level members of the request, in place of the client's; other bytes stay as they are."""
+        self.body = splice.edit(self.body, changes, drop)
+        self.payload = {k: v for k, v in self.payload.items() if k not in drop} | dict(changes)
+
+
+def call_of(scope: Scope) -> Call | None:
+    """Return the call of this request, or None when no layer has made one yet."""
+    found = scope.get(SCOPE_KEY)
+    return found if isinstance(found, Call) else None
+
+
+def put_call(scope: Scope, call: Call) -> Scope:
+    """Return a copy of *scope* that carries *call*."""
+    return {**scope, SCOPE_KEY: call}
+
+
+def raw_headers(scope: Scope) -> Headers:
+    """Return the request's headers with lower-case names."""
+    return tuple((bytes(name).lower(), bytes(value)) for name, value in scope.get("headers", ()))
+
+
+def local_path(scope: Scope) -> str:
+    """Return the path below the mount point (``root_path``)."""
+    path, root = str(scope["path"]), str(scope.get("root_path", ""))
+    return path[len(root) :] if root and path.startswith(root) else path

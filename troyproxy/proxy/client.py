@@ -1,0 +1,105 @@
+"""The client's side of a request: what was sent to it, and whether it is still there.
+
+`send` returns silently once a client has gone (uvicorn, ASGI 2.3) or raises OSError (2.4), so the only reliable sign
+is `http.disconnect` on `receive`. `Disconnect` watches it beside the work and cancels the work when it comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Self
+
+from troyproxy.ports import Headers
+from troyproxy.proxy.answers import Receive, Send
+from troyproxy.proxy.call import Call
+from troyproxy.wire.sse import Frame
+
+
+class ClientGone(Exception):
+    """The client hung up, or did not read for so long that it was dropped."""
+
+
+class Client:
+    """Sends the answer, one message at a time; knows whether it has begun and whether it is complete."""
+
+    def __init__(self, call: Call, send: Send, *, stall_s: float) -> None:
+        self._call, self._send, self._stall_s = call, send, stall_s
+        self._turn = asyncio.Lock()
+        self.started = False
+        self.finished = False
+        self.sent_at = 0.0
+        """When the last message went out, on the event loop's clock."""
+
+    async def whole(self, status: int, headers: Headers, body: bytes) -> None:
+        """Send a complete answer. Raises ClientGone."""
+        await self.open(status, (*headers, (b"content-length", str(len(body)).encode())))
+        async with self._turn:
+            self.finished = True
+            await self._put({"type": "http.response.body", "body": body})
+
+    async def open(self, status: int, headers: Headers) -> None:
+        """Send the head, once. Raises ClientGone."""
+        async with self._turn:
+            if not self.started:
+                self.started = True
+                self._call.ledger.status = status
+                await self._put({"type": "http.response.start", "status": status, "headers": list(headers)})
+
+    async def frames(self, frames: list[Frame], *, more: bool) -> None:
+        """Send whole SSE frames; without *more* they are the last. Raises ClientGone."""
+        async with self._turn:
+            if self.finished:
+                return
+            self.finished = not more
+            self._call.frames = frames
+            body = frames[0].raw if len(frames) == 1 else b"".join(frame.raw for frame in frames)
+            await self._put({"type": "http.response.body", "body": body, "more_body": more})
+
+    async def _put(self, message: dict[str, object]) -> None:
+        try:
+            async with asyncio.timeout(self._stall_s):
+                await self._send(message)
+        except TimeoutError as exc:
+            raise ClientGone("the client does not read") from exc
+        except OSError as exc:
+            raise ClientGone("the client has gone") from exc
+        self.sent_at = asyncio.get_running_loop().time()
+
+
+class Disconnect:
+    """Cancels the task inside the ``async with`` when the client leaves, and swallows that cancellation at the end.
+
+    `gone` tells afterwards. A disconnect after the whole answer went out is none; somebody else's cancellation passes
+    through untouched.
+    """
+
+    def __init__(self, receive: Receive, client: Client) -> None:
+        self._receive, self._client = receive, client
+        self.gone = False
+
+    async def __aenter__(self) -> Self:
+        task = asyncio.current_task()
+        if task is None:  # pragma: no cover -- an ASGI app always runs in a task
+            raise RuntimeError("no task to watch")
+        self._task, self._cancelling = task, task.cancelling()
+        loop = asyncio.get_running_loop()
+        self._watcher = loop.create_task(self._watch())  # kept here, ended and awaited in __aexit__
+        return self
+
+    async def _watch(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        if not self._client.finished:
+            self.gone = True
+            self._task.cancel()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._watcher.cancel()
+        await asyncio.wait({self._watcher})
+        if not self.gone:
+            return False
+        ours = self._task.uncancel() <= self._cancelling
+        return ours and kind is not None and issubclass(kind, asyncio.CancelledError | ClientGone)

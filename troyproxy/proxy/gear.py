@@ -1,0 +1,24 @@
+"""What the walk works with, as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from troyproxy.ports import Clock, Observer, Upstream
+from troyproxy.proxy.accounts import AccountDesk
+from troyproxy.proxy.health import HealthKeeper
+from troyproxy.proxy.learned import LearnedParameters
+from troyproxy.proxy.policy import WalkPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Gear:
+    """Everything that the walk works with; made once, in `app.py`."""
+
+    upstream: Upstream
+    health: HealthKeeper
+    desk: AccountDesk
+    learned: LearnedParameters
+    observer: Observer
+    clock: Clock
+    policy: WalkPolicy

@@ -1,0 +1,101 @@
+"""The live health state: the pure machine of `resilience` with a clock, a journal and an audience.
+
+Append before apply: an event goes to the journal's queue first, then changes the state that requests see. Replay at
+start folds the same events with the same `apply`. Accounts go by their id here, ``<provider>#<name>``.
+"""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from troyproxy.ports import Clock, EventLog, Observer
+from troyproxy.proxy.outcome import Target
+from troyproxy.resilience import health
+from troyproxy.resilience.breaker import Admission, CircuitState
+from troyproxy.resilience.classify import Verdict
+from troyproxy.resilience.cooldowns import Cooldown
+from troyproxy.resilience.decide import Attempt, decide, failure_event
+from troyproxy.resilience.events import Cleared, Event, ProbeLeased, ProbeReturned, Succeeded, is_journalled
+from troyproxy.resilience.health import EMPTY, Health, HealthPolicy
+
+PRUNE_EVERY: Final = 256
+"""Recorded events between two clean-ups of what has lost its effect."""
+
+
+class HealthKeeper:
+    """Owns the state of breakers and cooldowns of this process."""
+
+    def __init__(self, *, clock: Clock, log: EventLog, observer: Observer, policy: HealthPolicy, rng: Random) -> None:
+        self._clock, self._log, self._observer = clock, log, observer
+        self._policy, self._rng = policy, rng
+        self._until_prune = PRUNE_EVERY
+        self.state: Health = EMPTY
+
+    async def restore(self) -> None:
+        """Fold the journal: locks, levels and open circuits come back with their remaining time."""
+        folded = health.fold(await self._log.replay(), self._policy)
+        self.state = health.prune(folded, self._clock.now(), self._policy)
+
+    def admission(self, provider: str, model: str) -> Admission:
+        """Whether a call to this target may start now."""
+        return health.admission(self.state, provider, model, self._clock.now())
+
+    def circuit(self, provider: str, model: str) -> CircuitState:
+        """Return the state of the target's circuit now."""
+        return health.circuit_state(self.state, provider, model, self._clock.now())
+
+    def cooldown(self, provider: str, account: str, model: str) -> Cooldown | None:
+        """Return the lock that holds this pair now."""
+        return health.cooldown_of(self.state, provider, account, model, self._clock.now())
+
+    def eligible_at(self, provider: str, account: str, model: str) -> float:
+        """Return the earliest moment (unix seconds) at which this pair may be called."""
+        return health.eligible_at(self.state, provider, account, model, self._clock.now())
+
+    def lease_probe(self, target: Target) -> None:
+        """Hand the half-open circuit's one probe to *target*; no await between asking and this."""
+        candidate = target.candidate
+        until = target.started_at + target.limit_s
+        self.record(ProbeLeased(self._clock.now(), target.provider.id, candidate.model, until))
+
+    def return_probe(self, target: Target) -> None:
+        """Give the lease back: the attempt ended without an outcome."""
+        self.record(ProbeReturned(self._clock.now(), target.provider.id, target.candidate.model, target.started_at))
+
+    def failed(self, target: Target, verdict: Verdict) -> None:
+        """Record a failed attempt."""
+        attempt = Attempt(target.provider.id, target.candidate.model, target.account.id, target.started_at)
+        now = self._clock.now()
+        self.record(failure_event(self.state, verdict, attempt, at=now, rng=self._rng))
+
+    def succeeded(self, target: Target) -> None:
+        """Record a success: first output of a stream, or a valid body."""
+        model, account = target.candidate.model, target.account.id
+        self.record(Succeeded(self._clock.now(), target.provider.id, model, account, target.started_at))
+
+    def clear(self, provider: str | None = None, account: str | None = None, model: str | None = None) -> None:
+        """Lift the locks that match; None matches all."""
+        self.record(Cleared(self._clock.now(), provider, account, model))
+
+    def record(self, event: Event) -> None:
+        """Journal *event* and what follows from it where it matters for a restart, apply it, tell of circuits."""
+        for each in decide(self.state, event, self._policy):
+            if is_journalled(self.state, each):
+                self._log.append(each)
+            before = self.state
+            self.state = health.apply(before, each, self._policy)
+            self._tell(before, each)
+        self._until_prune -= 1
+        if self._until_prune <= 0:
+            self._until_prune = PRUNE_EVERY
+            self.state = health.prune(self.state, self._clock.now(), self._policy)
+
+    def _tell(self, before: Health, event: Event) -> None:
+        provider, model = event.provider, event.model
+        if provider is None or model is None:
+            return
+        was = health.circuit_state(before, provider, model, event.at)
+        now = health.circuit_state(self.state, provider, model, event.at)
+        if was is not now:
+            self._observer.circuit_changed(provider, model, was.value, now.value)

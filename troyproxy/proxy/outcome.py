@@ -1,0 +1,54 @@
+"""What an attempt came to, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from troyproxy.accounting.usage import Usage
+from troyproxy.catalog.providers import Account, Provider
+from troyproxy.ports import Headers
+from troyproxy.resilience.classify import Failure
+from troyproxy.routing.members import Candidate
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where one attempt goes: a member, one of its accounts, and when it began."""
+
+    candidate: Candidate
+    provider: Provider
+    account: Account
+    started_at: float
+    probe: bool = False
+    limit_s: float = 0.0
+    """Seconds this attempt may take to its first output (non-stream: to its end)."""
+    can_reject: bool = True
+    """Another eligible member is left, so a gate may send the walk on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An upstream's own answer, kept for the client in case it is the last."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The attempt failed before anything of it was sent."""
+
+    failure: Failure
+    answer: Answer | None = None
+    usage: Usage | None = None
+    message: str = ""
+    """The upstream's own words, for failures without an HTTP answer of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The client has the answer, or (with *cut*) its beginning and one in-band error."""
+
+    usage: Usage | None = None
+    cut: Failure | None = None

@@ -1,0 +1,75 @@
+"""Holds the one snapshot that new requests start with, and replaces it whole when the configuration moved.
+
+An invalid configuration changes nothing: the last good snapshot stays and the error is kept for the status page. The
+control row is polled twice a second, so that a write by another process is seen within a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Final
+
+from troyproxy.catalog.snapshot import Snapshot
+from troyproxy.errors import ConfigError, StoreUnavailable
+from troyproxy.ports import Clock, Control
+
+POLL_S: Final = 0.5
+LOGGER: Final = logging.getLogger("troyproxy.config")
+
+BuildSnapshot = Callable[[int], Awaitable[Snapshot]]
+"""Takes the control revision; returns the snapshot. Raises ConfigError, StoreUnavailable."""
+OnChange = Callable[[Snapshot, Snapshot], None]
+"""Hears of a swap: the snapshot before and after."""
+
+
+class SnapshotKeeper:
+    """Owns the current snapshot of this process."""
+
+    def __init__(self, build: BuildSnapshot, *, control: Control, clock: Clock, on_change: Sequence[OnChange]) -> None:
+        self._build, self._control, self._clock, self._on_change = build, control, clock, tuple(on_change)
+        self._turn = asyncio.Lock()
+        self.current = Snapshot()
+        self.error: str | None = None
+        """Why the last reload was refused; None after a good one."""
+
+    async def reload(self, revision: int | None = None) -> Snapshot:
+        """Build and swap in a new snapshot. Raises ConfigError, and then the old one stays."""
+        async with self._turn:
+            wanted = self.current.revision if revision is None else revision
+            try:
+                snapshot = await self._build(wanted)
+            except ConfigError as exc:
+                self.error = str(exc)
+                raise
+            self.error = None
+            before, self.current = self.current, snapshot
+            for hear in self._on_change:
+                hear(before, snapshot)
+            return snapshot
+
+    async def follow(self) -> None:
+        """Poll the control row until cancelled. A database that is down changes nothing."""
+        while True:
+            await self._clock.sleep(POLL_S)
+            try:
+                revision = await self._control.revision()
+                if revision != self.current.revision:
+                    await self.reload(revision)
+            except ConfigError as exc:
+                LOGGER.warning("the changed configuration is not valid, the last good one stays: %s", exc)
+            except StoreUnavailable as exc:
+                LOGGER.debug("the control row cannot be read: %s", exc)
+
+
+def changed_accounts(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, str]]:
+    """Yield (provider, account id) of accounts whose credential or base URL changed, and of those that are gone."""
+    for provider in before.providers.values():
+        now = after.providers.get(provider.id)
+        kept = {account.id: account for account in now.accounts} if now is not None else {}
+        moved = now is None or now.base_url != provider.base_url
+        for account in provider.accounts:
+            found = kept.get(account.id)
+            if moved or found is None or found.api_key != account.api_key:
+                yield provider.id, account.id

@@ -1,0 +1,46 @@
+"""The failover walk: member after member, account after account, until one serves or nobody is left.
+
+    pass 1   every eligible pair that is not soft-cooled, in plan order
+    pass 2   the pairs that pass 1 left out, in the same order, under the same cap and deadline
+
+No pair is tried twice in one request, but for the one retry after a learned parameter. What happened is in the ledger;
+what follows from a failure is the classifier's verdict; this file only walks.
+"""
+
+from __future__ import annotations
+
+from troyproxy.proxy.answers import Receive, Send
+from troyproxy.proxy.call import Call
+from troyproxy.proxy.client import Client, ClientGone, Disconnect
+from troyproxy.proxy.gear import Gear
+from troyproxy.proxy.journey import Journey
+from troyproxy.proxy.planner import Planner
+from troyproxy.proxy.pulse import pulse
+from troyproxy.proxy.report import early_headers
+
+
+class Walk:
+    """Walks calls. Shared and immutable; each call has a `Journey` of its own."""
+
+    def __init__(self, gear: Gear, planner: Planner) -> None:
+        self._gear, self._planner = gear, planner
+
+    async def run(self, call: Call, receive: Receive, send: Send) -> None:
+        """Serve *call*, which has a plan. The client's leaving ends everything within the moment."""
+        policy = self._gear.policy
+        client = Client(call, send, stall_s=policy.write_stall_s)
+        call.framed = call.stream
+        async with Disconnect(receive, client) as watch:
+            try:
+                async with pulse(
+                    client,
+                    early_headers(call),
+                    open_after_s=policy.early_commit_s if call.stream else 0.0,
+                    every_s=policy.keepalive_s if call.stream else 0.0,
+                ):
+                    await Journey(self._gear, self._planner, call, client).run()
+            except ClientGone:
+                call.client_left = True
+        call.client_left = call.client_left or watch.gone
+        if call.client_left:
+            call.ledger.say("the client left")

@@ -1,0 +1,158 @@
+"""From a resolved name to the tree of members that may serve it. Orders nothing and refuses nothing.
+
+What cannot be followed (an unknown provider, a missing combo, a combo inside itself, a fourth level) stays in the
+tree as a candidate without a provider, so that it shows among the skipped members instead of vanishing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from troyproxy.catalog.combos import Combo, Member
+from troyproxy.catalog.models import UNKNOWN, Model
+from troyproxy.catalog.providers import Provider
+from troyproxy.catalog.snapshot import Snapshot
+from troyproxy.routing.lookup import find_combo, find_model
+from troyproxy.routing.names import Resolution
+
+MAX_DEPTH: Final = 3
+"""Levels of combos, the requested one included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One model of one provider that may serve, perhaps pinned to an account (by name)."""
+
+    spec: str
+    provider: Provider | None
+    """None: the member names no configured provider."""
+    model: str
+    """The id to send upstream."""
+    facts: Model = UNKNOWN
+    account: str | None = None
+    weight: float = 1.0
+
+    @property
+    def identity(self) -> str:
+        """What a cursor remembers: the spec, and the account if pinned."""
+        return self.spec if self.account is None else f"{self.spec}#{self.account}"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A combo with its members resolved. Inside another group it counts as one unit."""
+
+    combo: Combo
+    units: tuple[Unit, ...]
+    weight: float = 1.0
+
+    @property
+    def identity(self) -> str:
+        """What a cursor remembers."""
+        return f"combo/{self.combo.id}"
+
+
+Unit = Candidate | Group
+
+
+def candidate_of(provider: Provider, model: str, *, account: str | None = None, weight: float = 1.0) -> Candidate:
+    """Return the candidate for *model* (an upstream id) of *provider*."""
+    return Candidate(f"{provider.id}/{model}", provider, model, provider.model(model), account, weight)
+
+
+def units_of(resolution: Resolution, snapshot: Snapshot, *, pool: Sequence[Candidate] = ()) -> Group:
+    """Return the tree behind *resolution*.
+
+    *pool* are the members of ``default`` and ``auto``, which are chosen per request (`resolvers`). A spec, ``default``
+    and ``auto`` give an ephemeral group with strategy ``fallback``.
+    """
+    if resolution.combo is not None:
+        return expand(resolution.combo, snapshot)
+    units: tuple[Unit, ...] = tuple(pool)
+    if resolution.provider is not None and resolution.model is not None:
+        units = (candidate_of(resolution.provider, resolution.model),)
+    return Group(Combo(id=resolution.canonical, name=resolution.canonical), units)
+
+
+def expand(combo: Combo, snapshot: Snapshot) -> Group:
+    """Return *combo* with all its members, at most three levels deep, whatever rings the store holds."""
+    return _group(combo, snapshot, path=(combo.name,), weight=1.0)
+
+
+def leaves(unit: Unit) -> Iterator[Candidate]:
+    """Yield the candidates under *unit* in saved order."""
+    if isinstance(unit, Candidate):
+        yield unit
+    else:
+        for inner in unit.units:
+            yield from leaves(inner)
+
+
+def reference(member: Member, snapshot: Snapshot) -> Combo | None:
+    """Return the combo that *member* refers to, or None: a string is a known model first, a combo only then."""
+    if member.model is None:
+        return find_combo(member.combo or "", snapshot)
+    return None if find_model(member.model, snapshot) else find_combo(member.model, snapshot)
+
+
+def cycle(combo: Combo, snapshot: Snapshot) -> list[str] | None:
+    """Return the ring of combo names that saving *combo* would close (``["a", "b", "a"]``), or None.
+
+    *combo* is laid over the snapshot: it replaces the one with its id, so that a rename is seen too.
+    """
+    others = {name: c for name, c in snapshot.combos.items() if c.id != combo.id}
+    combos = others | {combo.name: combo}
+    ids = {c.id: c.name for c in combos.values()}
+    laid = Snapshot(
+        providers=snapshot.providers,
+        provider_names=snapshot.provider_names,
+        catalog=snapshot.catalog,
+        combos=combos,
+        combo_ids=ids,
+    )
+    return _ring(combo, laid)
+
+
+def warnings_of(combo: Combo, snapshot: Snapshot) -> list[str]:
+    """Return what is odd about *combo* but no reason to refuse it, one sentence each, for the API and the loader."""
+    lost = dict.fromkeys(leaf.spec for leaf in leaves(expand(combo, snapshot)) if leaf.provider is None)
+    said = [
+        f"member '{spec}' is skipped: it names no configured provider, listed model or combo within three levels"
+        for spec in lost
+    ]
+    shadowed = find_model(combo.name, snapshot)
+    if shadowed is not None:
+        said.append(f"the name is also a model of {shadowed[0].id}: the bare name means the combo from now on")
+    return said
+
+
+def _ring(start: Combo, snapshot: Snapshot) -> list[str] | None:
+    """Search breadth first, so that the shortest ring is named and no depth of nesting exhausts the stack."""
+    queue: list[tuple[Combo, list[str]]] = [(start, [start.name])]
+    seen: set[str] = set()
+    for combo, path in queue:
+        for member in combo.members:
+            inner = reference(member, snapshot)
+            if inner is None or inner.name in seen:
+                continue
+            if inner.name == start.name:
+                return [*path, inner.name]
+            seen.add(inner.name)
+            queue.append((inner, [*path, inner.name]))
+    return None
+
+
+def _group(combo: Combo, snapshot: Snapshot, *, path: tuple[str, ...], weight: float) -> Group:
+    return Group(combo, tuple(_unit(member, snapshot, path) for member in combo.members), weight)
+
+
+def _unit(member: Member, snapshot: Snapshot, path: tuple[str, ...]) -> Unit:
+    found = find_model(member.model, snapshot) if member.model is not None else None
+    if found is not None:
+        return candidate_of(*found, account=member.account, weight=member.weight)
+    inner = find_combo(member.label, snapshot)
+    if inner is None or inner.name in path or len(path) >= MAX_DEPTH:
+        return Candidate(member.label, None, "", account=member.account, weight=member.weight)
+    return _group(inner, snapshot, path=(*path, inner.name), weight=member.weight)

@@ -1,0 +1,93 @@
+"""The default resolvers: which providers serve ``default``, by the kind of turn, as an ordered list to fall back along.
+
+``auto`` and its variants take the connected part of the same list until the auto engine scores its own pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from troyproxy.catalog.models import ToolCalls
+from troyproxy.catalog.providers import Provider
+from troyproxy.catalog.snapshot import Snapshot
+from troyproxy.errors import InvalidRequest
+from troyproxy.routing.lookup import listed, shown
+from troyproxy.routing.members import Candidate, Group, candidate_of, units_of
+from troyproxy.routing.names import NameKind, Resolution
+
+TOOL_PREFERENCE: Final = ("openai", "google")
+"""Provider ids that come first on tool turns, behind the configured preferences."""
+
+
+def resolve_default(
+    snapshot: Snapshot, *, wants_tools: bool, header_provider: str | None = None, key_provider: str | None = None
+) -> tuple[Candidate, ...]:
+    """Return the default model of each provider, in the order to try them.
+
+    Preferred are the caller's provider (*header_provider*, else *key_provider*), then the configured default, then,
+    on tool turns, openai and google, then file order. On tool turns providers whose default model is known to lack
+    tools are left out, and models whose tool calls drift into text come last, the preferred one included.
+    Raises InvalidRequest when *header_provider* names no configured provider.
+    """
+    preferred = _preferred(snapshot, header_provider, key_provider)
+    by_hand = TOOL_PREFERENCE if wants_tools else ()
+    named = [snapshot.provider(name) for name in (*preferred, *by_hand)]
+    pool = _defaults([*(p for p in named if p is not None), *snapshot.providers.values()])
+    if wants_tools:
+        able = (c for c in pool if c.facts.capabilities.tools is not False)
+        pool = sorted(able, key=lambda c: c.facts.tool_calls is ToolCalls.DRIFTS)
+    return tuple(pool)
+
+
+def auto_pool(
+    snapshot: Snapshot,
+    *,
+    wants_tools: bool = False,
+    header_provider: str | None = None,
+    key_provider: str | None = None,
+) -> tuple[Candidate, ...]:
+    """Return the default model of every connected provider, in the order of `resolve_default`."""
+    pool = resolve_default(
+        snapshot, wants_tools=wants_tools, header_provider=header_provider, key_provider=key_provider
+    )
+    return tuple(c for c in pool if c.provider is not None and connected(c.provider))
+
+
+def root_of(
+    resolution: Resolution,
+    snapshot: Snapshot,
+    *,
+    wants_tools: bool,
+    header_provider: str | None = None,
+    key_provider: str | None = None,
+) -> Group:
+    """Return the tree of members for any *resolution*; the preferences matter to ``default`` and ``auto`` only.
+
+    Raises InvalidRequest when *header_provider* names no configured provider, whatever was asked for.
+    """
+    resolver = auto_pool if resolution.kind is NameKind.AUTO else resolve_default
+    pool = resolver(snapshot, wants_tools=wants_tools, header_provider=header_provider, key_provider=key_provider)
+    return units_of(resolution, snapshot, pool=pool)
+
+
+def connected(provider: Provider) -> bool:
+    """Whether *provider* can be called at all: it has an account, needs no key, or is an app in this process."""
+    return bool(provider.accounts) or provider.keyless or provider.app is not None
+
+
+def _preferred(snapshot: Snapshot, header: str | None, key: str | None) -> list[str]:
+    if header is not None and snapshot.provider(header) is None:
+        raise InvalidRequest(f"x-troy-provider: '{shown(header)}' is no configured provider", param="x-troy-provider")
+    caller = header if header is not None else key
+    return [name for name in (caller, snapshot.default_provider) if name is not None]
+
+
+def _defaults(providers: Iterable[Provider]) -> list[Candidate]:
+    """Return one candidate per provider that has a model to default to, each provider at its first place."""
+    found: dict[str, Candidate] = {}
+    for provider in providers:
+        model = provider.first_model()
+        if model is not None and provider.id not in found:
+            found[provider.id] = candidate_of(provider, listed(provider, model) or model)
+    return list(found.values())

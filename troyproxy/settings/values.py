@@ -1,0 +1,76 @@
+"""Every setting as one frozen value. How a text becomes a value, and what is allowed, is in `parsers`.
+
+A field is a ``TROY_`` variable in lower case and ``settings.<field>`` in the file. Units are in the names: ``_ms``
+milliseconds, ``_s`` seconds, ``_mb`` mebibytes. A setting whose feature has not landed is no field here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from troyproxy.catalog.secret import Secret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings of one gateway, validated. The defaults are those of the documentation's table."""
+
+    config: str | None = None
+    host: str = "127.0.0.1"
+    port: int = 31337
+    database_url: str = field(default="sqlite+aiosqlite:///./data/troy.db", repr=False)
+    """May hold a password, so it is kept out of the repr; show it through `show.without_password`."""
+    secret_key: Secret | None = None
+    log: str = "info"
+    """Level, or level and form: ``info``, ``debug,json``. Read it through `log_level` and `log_form`."""
+    auth: bool = True
+    admin_token: Secret | None = None
+    expose: str = "full"
+    """``full`` or ``id``."""
+    max_inflight: int = 10
+    stream_idle_ms: int = 60_000
+    first_output_ms: int = 300_000
+    upstream_timeout_ms: int = 300_000
+    request_timeout_ms: int = 600_000
+    max_attempts: int = 30
+    trace: bool = False
+    default_provider: str | None = None
+    connect_timeout_ms: int = 10_000
+    early_commit_ms: int = 0
+    """0 = off."""
+    keepalive_s: float = 15.0
+    """0 = off."""
+    write_stall_ms: int = 60_000
+    max_event_mb: int = 16
+    max_cooldown_ms: int = 1_800_000
+    breaker_failures: int = 3
+    breaker_ratio: float = 0.5
+    breaker_window_s: float = 60.0
+    breaker_open_s: float = 30.0
+    leak: str = "suppress"
+    """``off`` or ``suppress``."""
+    transport: str = "httpx"
+    retry_timeouts: str = "member"
+    """``member`` or ``never``."""
+    metrics_models: int = 200
+    unknown_capability: str = "allow"
+    """``allow`` or ``deny``."""
+    upstream_auth_errors: str = "mask"
+    """``mask`` or ``verbatim``."""
+    metrics_port: int | None = None
+    metrics_token: Secret | None = None
+    shutdown_s: float = 60.0
+    max_body_mb: int = 32
+    cors_origins: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ("127.0.0.1",)
+    root_path: str = ""
+
+    @property
+    def log_level(self) -> str:
+        """``debug``, ``info``, ``warning`` or ``error``."""
+        return self.log.partition(",")[0]
+
+    @property
+    def log_form(self) -> str | None:
+        """``json`` or ``human``; None = human on a terminal, JSON otherwise."""
+        return self.log.partition(",")[2] or None

@@ -1,0 +1,57 @@
+"""The control row and its events: how one process tells all others to reload, clear or forget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import insert, select
+
+from troyproxy.ports import Clock
+from troyproxy.store.database import Database, bump
+from troyproxy.store.encoding import plain
+from troyproxy.store.tables import CONTROL, CONTROL_EVENTS
+
+
+@dataclass(frozen=True, slots=True)
+class ControlEvent:
+    """One thing every process must do: *kind* says what, *payload* on what. `id` grows."""
+
+    id: int
+    at: float
+    kind: str
+    payload: Mapping[str, object]
+
+
+class SqlControl:
+    """`ports.Control`, and the events that go with it. Every method raises StoreUnavailable."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def revision(self) -> int:
+        """Return the revision; another one than last time means: load the configuration again."""
+        async with self._database.read() as connection:
+            return int((await connection.execute(select(CONTROL.c.revision))).scalar_one())
+
+    async def bump(self) -> int:
+        """Raise the revision by one and return it."""
+        async with self._database.write() as connection:
+            return await bump(connection)
+
+    async def publish(self, kind: str, payload: Mapping[str, object]) -> int:
+        """Store an event for every process, bump the revision in the same transaction, and return the revision."""
+        row = {"at": self._clock.now(), "kind": kind, "payload": plain(payload)}
+        async with self._database.write() as connection:
+            # The control row first: it makes publishers take turns, so that numbers are committed in their order.
+            revision = await bump(connection)
+            await connection.execute(insert(CONTROL_EVENTS), row)
+        return revision
+
+    async def since(self, event_id: int, *, limit: int = 1000) -> list[ControlEvent]:
+        """Return the events behind *event_id*, oldest first."""
+        wanted = select(CONTROL_EVENTS).where(CONTROL_EVENTS.c.id > event_id).order_by(CONTROL_EVENTS.c.id)
+        async with self._database.read() as connection:
+            rows = (await connection.execute(wanted.limit(limit))).all()
+        return [ControlEvent(row.id, row.at, row.kind, row.payload) for row in rows]

@@ -1,0 +1,187 @@
+"""The engine and its transactions, for SQLite and PostgreSQL. No table but the control row is known here.
+
+Foreign exceptions stop here: what leaves is StoreUnavailable (the database cannot be used now), ValidationFailed (it
+does not take a value), or Conflict where a repository names one. Messages never quote statements or parameters.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from sqlalchemy import Connection, event, make_url, select, update
+from sqlalchemy.engine.url import URL
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry, NullPool
+
+from troyproxy.errors import ConfigError, Conflict, StoreUnavailable, ValidationFailed
+from troyproxy.store.tables import CONTROL
+
+_DRIVERS: Final = {
+    "sqlite": "sqlite+aiosqlite",
+    "sqlite+aiosqlite": "sqlite+aiosqlite",
+    "postgres": "postgresql+asyncpg",
+    "postgresql": "postgresql+asyncpg",
+    "postgresql+asyncpg": "postgresql+asyncpg",
+}
+WRITES: Final = {"troyproxy_writes": True}
+"""Execution options of a transaction that will write."""
+_CONNECT_S: Final = 5.0
+_STATEMENT_S: Final = 10.0
+
+
+def parse_url(text: str) -> URL:
+    """Return the SQLAlchemy URL that *text* means. Raises ConfigError, not quoting it: it may hold a password."""
+    allowed = "sqlite+aiosqlite:///path/to/file.db or postgresql+asyncpg://user:password@host/name"
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError) as exc:
+        raise ConfigError(f"TROY_DATABASE_URL is no database URL; allowed: {allowed}") from exc
+    driver = _DRIVERS.get(url.drivername)
+    if driver is None:
+        raise ConfigError(f"TROY_DATABASE_URL names {url.drivername!r}; allowed: {allowed}")
+    if driver == "sqlite+aiosqlite" and url.database in {None, "", ":memory:"}:
+        raise ConfigError("TROY_DATABASE_URL must name a file: a database in memory is not shared by its connections")
+    return url.set(drivername=driver)
+
+
+def is_sqlite(url: URL) -> bool:
+    """Whether *url* is a SQLite file."""
+    return url.get_backend_name() == "sqlite"
+
+
+def create_engine(url: URL, *, migrating: bool = False) -> AsyncEngine:
+    """Return an engine for *url*; it connects when it is first used. Raises ConfigError when a driver is missing.
+
+    *migrating*: connections are not kept, and foreign keys are off, as SQLite's table copies need it.
+    """
+    try:
+        if is_sqlite(url):
+            return _sqlite_engine(url, migrating=migrating)
+        return _postgresql_engine(url, migrating=migrating)
+    except (ImportError, NoSuchModuleError) as exc:
+        raise ConfigError("the PostgreSQL driver is missing: pip install 'troyproxy[postgres]'") from exc
+
+
+def _sqlite_engine(url: URL, *, migrating: bool) -> AsyncEngine:
+    if url.database is not None and not url.database.startswith("file:"):
+        Path(url.database).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if migrating:
+        engine = create_async_engine(url, poolclass=NullPool, hide_parameters=True)
+    else:
+        engine = create_async_engine(url, hide_parameters=True, pool_timeout=_CONNECT_S)
+    foreign_keys = "OFF" if migrating else "ON"
+
+    def prepare(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None  # the driver begins nothing by itself: we do, below
+        cursor = connection.cursor()
+        for pragma in ("busy_timeout = 5000", "synchronous = NORMAL", f"foreign_keys = {foreign_keys}"):
+            cursor.execute(f"PRAGMA {pragma}")
+        # Two that switch a new file at once do not wait for each other: one is refused. The mode is the file's, so the
+        # other's success counts for both, and a connection to come tries again.
+        with suppress(sqlite3.OperationalError):
+            cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.close()
+
+    def begin(connection: Connection) -> None:
+        # A transaction that reads first and writes later fails at once when another wrote in between, whatever the
+        # busy timeout. One that writes says so at its start, and waits its turn.
+        immediate = connection.get_execution_options().get("troyproxy_writes", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+
+    event.listen(engine.sync_engine, "connect", prepare)
+    event.listen(engine.sync_engine, "begin", begin)
+    return engine
+
+
+def _postgresql_engine(url: URL, *, migrating: bool) -> AsyncEngine:
+    if migrating:
+        return create_async_engine(url, poolclass=NullPool, hide_parameters=True, connect_args={"timeout": _CONNECT_S})
+    return create_async_engine(
+        url,
+        hide_parameters=True,
+        pool_pre_ping=True,
+        pool_recycle=1800,
+        pool_timeout=_CONNECT_S,
+        connect_args={"timeout": _CONNECT_S, "command_timeout": _STATEMENT_S},
+    )
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """Re-raise what drivers raise as our errors. IntegrityError passes: only its caller knows what it means."""
+    try:
+        yield
+    except IntegrityError:
+        raise
+    except (SQLAlchemyError, OSError, ValueError, OverflowError) as exc:
+        if _is_about_a_value(exc):
+            raise ValidationFailed("the database does not take one of the values") from exc
+        raise StoreUnavailable("the database cannot be used at the moment") from exc
+
+
+def _is_about_a_value(exc: Exception) -> bool:
+    """Whether a statement failed by what it was given, not by the state of the database.
+
+    The drivers disagree: SQLite's raises UnicodeEncodeError and OverflowError itself, asyncpg's a ValueError that comes
+    wrapped, and PostgreSQL answers with an SQLSTATE of class 22 (data exception).
+    """
+    if isinstance(exc, DBAPIError):
+        about_data = str(getattr(exc.orig, "sqlstate", None) or "").startswith("22")
+        return isinstance(exc, DataError) or about_data or isinstance(exc.__cause__, ValueError | OverflowError)
+    return isinstance(exc, ValueError | OverflowError)
+
+
+class Database:
+    """One engine and the three ways to use it."""
+
+    def __init__(self, url: URL) -> None:
+        self.url = url
+        self._engine = create_engine(url)
+        self._writing = self._engine.execution_options(**WRITES)
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncConnection]:
+        """Open a connection to read from. Raises StoreUnavailable."""
+        with store_errors():
+            async with self._engine.connect() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[AsyncConnection]:
+        """Open a transaction, committed at the end. Raises StoreUnavailable, ValidationFailed, IntegrityError."""
+        with store_errors():
+            async with self._writing.begin() as connection:
+                yield connection
+
+    @asynccontextmanager
+    async def change(self, taken: str) -> AsyncIterator[AsyncConnection]:
+        """Open a transaction on configuration: it also bumps the control revision. Raises Conflict(*taken*) too.
+
+        The control row is touched last, so that two writers can never wait for each other.
+        """
+        try:
+            async with self.write() as connection:
+                yield connection
+                await bump(connection)
+        except IntegrityError as exc:
+            raise Conflict(taken) from exc
+
+    async def ping(self) -> None:
+        """Raises StoreUnavailable when the database does not answer."""
+        async with self.read() as connection:
+            await connection.execute(select(1))
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._engine.dispose()
+
+
+async def bump(connection: AsyncConnection) -> int:
+    """Raise the control revision by one and return it."""
+    row = update(CONTROL).values(revision=CONTROL.c.revision + 1).returning(CONTROL.c.revision)
+    return int((await connection.execute(row)).scalar_one())

@@ -1,0 +1,50 @@
+"""Values to what a database takes, and back: JSON-safe trees, clean text, folded names. Never raises on odd values.
+
+PostgreSQL refuses NUL and lone surrogates in text and NaN in JSON; a client can send the first two as a model's name.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+
+_KEPT_CHARS = 1000  # of one text in a usage row; a model's name can be as long as the body
+
+
+def fold(name: str) -> str:
+    """Return what two names share when they differ by case or Unicode form only."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
+def clean(text: str, *, limit: int | None = None) -> str:
+    """Return *text* as every database takes it, at most *limit* characters of it."""
+    return text[:limit].replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+
+
+def short(text: str) -> str:
+    """Return *text* cleaned, and cut to what a usage row keeps."""
+    return clean(text, limit=_KEPT_CHARS)
+
+
+def maybe_short(text: str | None) -> str | None:
+    """Return what `short` does of a text that may be missing."""
+    return None if text is None else short(text)
+
+
+def plain(value: object) -> object:
+    """Return *value* as JSON has it; dataclasses become objects, non-finite numbers null, anything odd its text."""
+    match value:
+        case None | bool() | int():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {clean(str(key)): plain(item) for key, item in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [plain(item) for item in value]
+        case _ if is_dataclass(value):
+            return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        case _:
+            return clean(str(value))  # a text, or anything odd

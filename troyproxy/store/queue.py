@@ -1,0 +1,53 @@
+"""A queue with a bound that drops its oldest entries and counts them. No waiting, no database."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+Columns = dict[str, object]
+"""One row, ready to be inserted."""
+
+
+class BoundedQueue:
+    """What waits for the writer. Entries that were taken count as waiting until they are settled."""
+
+    __slots__ = ("_bound", "_items", "_taken", "dropped")
+
+    def __init__(self, bound: int) -> None:
+        self._bound = bound
+        self._items: deque[Columns] = deque()
+        self._taken = 0
+        self.dropped = 0
+        """Entries lost, at the bound or otherwise."""
+
+    def __len__(self) -> int:
+        return len(self._items) + self._taken
+
+    def append(self, item: Columns) -> None:
+        """Add *item*; at the bound the oldest entry goes."""
+        if len(self._items) >= self._bound:
+            self._items.popleft()
+            self.dropped += 1
+        self._items.append(item)
+
+    def take(self, limit: int) -> list[Columns]:
+        """Take the oldest entries, at most *limit*; `settle` says what became of them."""
+        batch = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
+        self._taken = len(batch)
+        return batch
+
+    def settle(self, unwritten: Sequence[Columns] = ()) -> None:
+        """End what `take` began: *unwritten* entries go back to the front as far as the bound allows."""
+        self._taken = 0
+        room = max(0, self._bound - len(self._items))
+        kept = unwritten[len(unwritten) - room :] if room < len(unwritten) else unwritten
+        self.dropped += len(unwritten) - len(kept)
+        self._items.extendleft(reversed(kept))
+
+    def abandon(self) -> int:
+        """Drop and count everything, and return how many entries that were."""
+        lost = len(self._items)
+        self._items.clear()
+        self.dropped += lost
+        return lost

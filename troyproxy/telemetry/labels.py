@@ -1,0 +1,112 @@
+"""Label values from closed sets, so that the number of series does not grow with traffic.
+
+A label set is kept for ever by the metrics library and by Prometheus. Whatever a client can invent (model names, combo
+names, paths) is shown only if the configuration knows it; the rest is ``other``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from troyproxy.resilience.classes import ErrorClass
+from troyproxy.routing.eligibility import SkipReason
+
+OTHER: Final = "other"
+NONE: Final = "none"
+ROUTES: Final = frozenset(
+    {
+        "/v1/chat/completions",
+        "/v1/chat/ui",
+        "/v1/completions",
+        "/v1/embeddings",
+        "/v1/messages",
+        "/v1/messages/count_tokens",
+        "/v1/responses",
+        "/v1/audio/{path}",
+        "/v1/images/{path}",
+        "/v1/moderations",
+        "/v1/rerank",
+        "/v1/models",
+        "/v1/models/{id}",
+    }
+)
+OUTCOMES: Final = frozenset({"ok", "client_error", "refused", "upstream_error", "cancelled", "truncated"})
+LEAK_ACTIONS: Final = frozenset({"repaired", "failed_over", "suppressed", "observed"})
+CLASSES: Final = frozenset(ErrorClass)
+REASONS: Final = frozenset(SkipReason)
+MAX_COMBOS: Final = 200
+MAX_WORDS: Final = 64
+MAX_WORD: Final = 100
+
+
+class Bounded:
+    """Lets the first *limit* distinct words through; all later ones, and what is no plain word, become ``other``."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._seen: set[str] = set()
+
+    def __call__(self, word: str) -> str:
+        """Return the label value of *word*."""
+        if word in self._seen:
+            return word
+        if len(self._seen) >= self._limit or len(word) > MAX_WORD or not word.isprintable():
+            return OTHER
+        self._seen.add(word)
+        return word
+
+
+class Labels:
+    """Turns names into label values. The callbacks are asked each time, so a reload needs no word here.
+
+    *known_models*: configured provider → its models; *known_combos*: the names of combos, virtual ones included.
+    At most *max_models* distinct models are shown in the life of the process. *routes* are templates, not paths.
+    """
+
+    def __init__(
+        self,
+        known_models: Callable[[], Mapping[str, Collection[str]]],
+        known_combos: Callable[[], Collection[str]],
+        *,
+        max_models: int = 200,
+        routes: Collection[str] = ROUTES,
+    ) -> None:
+        self._known_models, self._known_combos, self._routes = known_models, known_combos, frozenset(routes)
+        self._models, self._combos = Bounded(max_models), Bounded(MAX_COMBOS)
+        self._words = {name: Bounded(MAX_WORDS) for name in ("format", "param", "action", "queue", "state")}
+
+    def provider(self, name: str | None) -> str:
+        """Return *name* if it is a configured provider."""
+        return name if name is not None and name in self._known_models() else OTHER
+
+    def target(self, provider: str | None, model: str | None) -> tuple[str, str]:
+        """Return the labels of a provider and one of its models."""
+        models = self._known_models().get(provider or "")
+        if provider is None or models is None:
+            return OTHER, OTHER
+        return provider, self._models(model) if model is not None and model in models else OTHER
+
+    def combo(self, name: str | None) -> str:
+        """Return *name* if it is a combo; empty for a direct request."""
+        if name is None:
+            return ""
+        return self._combos(name) if name in self._known_combos() else OTHER
+
+    def route(self, template: str) -> str:
+        """Return *template* if it is one of ours."""
+        return template if template in self._routes else OTHER
+
+    def word(self, label: str, word: str) -> str:
+        """Return a word that the gateway's code (or an upstream's answer) chose, within the bound of *label*."""
+        return self._words[label](word)
+
+
+def one_of(word: str, words: Collection[str]) -> str:
+    """Return *word* if it is one of *words*."""
+    return str(word) if word in words else OTHER
+
+
+def status_label(status: int) -> str:
+    """Return an HTTP status as a label; what is none is ``other``."""
+    return str(status) if 100 <= status <= 599 else OTHER

@@ -1,0 +1,166 @@
+"""The observer that counts. Its metrics are declared in ``declared.py``, its label values come from ``labels.py``.
+
+Each instance has a registry of its own, so two gateways in one process do not share a number.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter
+
+from troyproxy.accounting.records import AttemptRecord, UsageRow
+from troyproxy.accounting.usage import Usage
+from troyproxy.ports import Failover
+from troyproxy.telemetry.declared import DECLARED, instruments
+from troyproxy.telemetry.labels import (
+    CLASSES,
+    LEAK_ACTIONS,
+    NONE,
+    OUTCOMES,
+    REASONS,
+    Labels,
+    one_of,
+    status_label,
+)
+from troyproxy.telemetry.render import render
+from troyproxy.telemetry.silent import Silent
+from troyproxy.telemetry.status import StatusCollector, StatusSource
+from troyproxy.version import VERSION
+
+__all__ = ["DECLARED", "Labels", "Metrics"]
+
+OK: Final = "ok"
+FAILED: Final = "failed"
+CANCELLED: Final = "cancelled"
+_MAX_EXEMPLAR: Final = 64  # OpenMetrics allows 128 characters for all labels of an exemplar
+
+
+class Metrics(Silent):
+    """Counts what it hears. Call `watch` once the owner of the live state exists."""
+
+    def __init__(self, labels: Labels) -> None:
+        self.registry = CollectorRegistry()
+        self._labels = labels
+        made = instruments(self.registry)
+        self._counters, self._gauges, self._histograms = made.counters, made.gauges, made.histograms
+        self._status = StatusCollector(labels)
+        self.registry.register(self._status)
+        self._gauges["build_info"].labels(VERSION, platform.python_version()).set(1)
+
+    def watch(self, source: StatusSource) -> None:
+        """Ask *source* for the live state at each scrape."""
+        self._status.source = source
+
+    def render(self, accept: str) -> tuple[bytes, str]:
+        """Return the metrics and their content type, Prometheus text or OpenMetrics as *accept* asks."""
+        return render(self.registry, accept)
+
+    def request_started(self) -> None:
+        self._gauges["inflight_requests"].inc()
+
+    def request_finished(self, row: UsageRow) -> None:
+        self._gauges["inflight_requests"].dec()
+        self._count(
+            "requests_total",
+            self._labels.route(row.route),
+            self._labels.combo(row.combo),
+            "true" if row.stream else "false",
+            one_of(row.outcome, OUTCOMES),
+            status_label(row.status),
+        ).inc()
+        self._durations(row)
+        self._tokens(row)
+        self._wasted(row)
+
+    def attempt_finished(self, attempt: AttemptRecord) -> None:
+        target = self._labels.target(attempt.provider, attempt.model)
+        self._count("attempts_total", *target, *_ending(attempt.outcome)).inc()
+        self._histograms["upstream_duration_seconds"].observe(_seconds(attempt.duration_ms))
+
+    def failed_over(self, failover: Failover) -> None:
+        labels = self._labels
+        self._count(
+            "failovers_total",
+            labels.combo(failover.combo),
+            labels.provider(failover.from_provider),
+            labels.provider(failover.to_provider),
+            one_of(failover.error_class, CLASSES),
+        ).inc()
+
+    def skipped(self, provider: str, reason: str) -> None:
+        self._count("skips_total", self._labels.provider(provider), one_of(reason, REASONS)).inc()
+
+    def circuit_changed(self, provider: str, model: str, before: str, after: str) -> None:  # noqa: ARG002 -- the port's
+        word = self._labels.word
+        self._count("circuit_transitions_total", word("state", before), word("state", after)).inc()
+
+    def inflight_changed(self, provider: str, account: str, count: int) -> None:
+        self._gauges["account_inflight"].labels(self._labels.provider(provider), account).set(count)
+
+    def leaked(self, provider: str, model: str, leak_format: str, action: str) -> None:
+        target = self._labels.target(provider, model)
+        found = self._labels.word("format", leak_format)
+        self._count("tool_leaks_total", *target, found, one_of(action, LEAK_ACTIONS)).inc()
+
+    def adapted(self, provider: str, param: str, action: str) -> None:
+        labels = self._labels
+        words = labels.word("param", param), labels.word("action", action)
+        self._count("params_adapted_total", labels.provider(provider), *words).inc()
+
+    def events_seen(self, provider: str, model: str, gaps_s: Sequence[float]) -> None:
+        gaps = self._histograms["inter_event_seconds"].labels(*self._labels.target(provider, model))
+        for gap_s in gaps_s:
+            gaps.observe(max(0.0, gap_s))
+
+    def _count(self, name: str, *labels: str) -> Counter:
+        return self._counters[name].labels(*labels)
+
+    def _durations(self, row: UsageRow) -> None:
+        exemplar = {"request_id": row.request_id[:_MAX_EXEMPLAR]}
+        self._histograms["request_duration_seconds"].observe(_seconds(row.duration_ms), exemplar)
+        if row.overhead_ms is not None:
+            self._histograms["overhead_seconds"].observe(_seconds(row.overhead_ms))
+        if row.first_token_ms is not None:
+            target = self._labels.target(row.provider, row.model)
+            self._histograms["time_to_first_token_seconds"].labels(*target).observe(_seconds(row.first_token_ms))
+
+    def _tokens(self, row: UsageRow) -> None:
+        target = self._labels.target(row.provider, row.model)
+        for kind, count in _kinds(row.usage):
+            self._count("tokens_total", *target, kind).inc(count)
+        if row.cost_usd is not None and row.cost_usd > 0:
+            self._count("cost_usd_total", *target).inc(row.cost_usd)
+
+    def _wasted(self, row: UsageRow) -> None:
+        """Share the row's wasted tokens out among the attempts that lost them; the counts sum to the row's."""
+        left = row.wasted.total if row.wasted is not None else 0
+        for attempt in row.attempts:
+            lost = min(left, attempt.usage.total) if attempt.usage is not None and attempt.outcome != OK else 0
+            self._waste(attempt.provider, attempt.model, one_of(attempt.outcome, CLASSES), lost)
+            left -= lost
+        self._waste(row.provider, row.model, one_of(row.outcome, OUTCOMES), left)
+
+    def _waste(self, provider: str | None, model: str | None, reason: str, tokens: int) -> None:
+        if tokens > 0:
+            self._count("wasted_tokens_total", *self._labels.target(provider, model), reason).inc(tokens)
+
+
+def _ending(outcome: str) -> tuple[str, str]:
+    if outcome == OK:
+        return OK, NONE
+    return CANCELLED if outcome == CANCELLED else FAILED, one_of(outcome, CLASSES)
+
+
+def _kinds(usage: Usage | None) -> list[tuple[str, int]]:
+    """Return the kinds of tokens that are not zero."""
+    if usage is None:
+        return []
+    kinds = ("input", usage.input), ("output", usage.output), ("cached", usage.cached), ("reasoning", usage.reasoning)
+    return [(kind, count) for kind, count in kinds if count > 0]
+
+
+def _seconds(milliseconds: float) -> float:
+    return max(0.0, milliseconds / 1000)

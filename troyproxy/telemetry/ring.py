@@ -1,0 +1,34 @@
+"""The last requests of this process, in memory, for ``GET /api/requests/{id}``. The database has the long memory."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from troyproxy.accounting.records import UsageRow
+from troyproxy.telemetry.silent import Silent
+
+
+class RequestRing(Silent):
+    """Keeps the last *size* usage rows by request id; a row under a known id replaces the older one."""
+
+    def __init__(self, size: int = 500) -> None:
+        self._size = size
+        self._rows: dict[str, UsageRow] = {}
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def request_finished(self, row: UsageRow) -> None:
+        """Keep *row*; at the bound the oldest one goes."""
+        self._rows.pop(row.request_id, None)
+        self._rows[row.request_id] = row
+        if len(self._rows) > self._size:
+            del self._rows[next(iter(self._rows))]
+
+    def find(self, request_id: str) -> UsageRow | None:
+        """Return the row of this request while it is remembered."""
+        return self._rows.get(request_id)
+
+    def recent(self, limit: int = 50) -> list[UsageRow]:
+        """Return at most *limit* rows, the latest first."""
+        return list(islice(reversed(self._rows.values()), limit))

@@ -1,0 +1,83 @@
+"""What is not counted but asked for at each scrape: circuits, cooldowns, queues, database, configuration.
+
+The facts come from whoever owns them, through `StatusSource`; here they only become samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from troyproxy.telemetry.declared import DECLARED, PREFIX, Kind
+from troyproxy.telemetry.labels import Labels
+
+CLOSED: Final = 0
+HALF_OPEN: Final = 1
+OPEN: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusFacts:
+    """The state of the gateway at one moment."""
+
+    circuits: tuple[tuple[str, str, int], ...] = ()
+    """(provider, model, `CLOSED`, `HALF_OPEN` or `OPEN`)."""
+    cooldowns: tuple[tuple[str, str, float], ...] = ()
+    """(provider, account name, seconds left); one per model is fine, the longest counts."""
+    queues: Mapping[str, int] = field(default_factory=dict)
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """Entries lost so far, per queue; never falls."""
+    database_up: bool = True
+    config_revision: int = 0
+    config_age_s: float = 0.0
+
+
+class StatusSource(Protocol):
+    """Knows the state. Called at each scrape: must be quick, must not wait and must not raise."""
+
+    def facts(self) -> StatusFacts:
+        """Return the state now."""
+        ...
+
+
+class StatusCollector:
+    """Makes samples of the facts of *source*; before there is one, the metrics are named and have no samples."""
+
+    def __init__(self, labels: Labels) -> None:
+        self._labels = labels
+        self.source: StatusSource | None = None
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every metric that is declared as read at scrape time."""
+        samples = self._samples(self.source.facts()) if self.source is not None else {}
+        for name, declared in DECLARED.items():
+            if declared.at_scrape:
+                family = CounterMetricFamily if declared.kind is Kind.COUNTER else GaugeMetricFamily
+                metric = family(name, declared.help, labels=declared.labels)
+                for values, value in samples.get(name.removeprefix(PREFIX), {}).items():
+                    metric.add_metric(values, value)
+                yield metric
+
+    def _samples(self, facts: StatusFacts) -> dict[str, dict[tuple[str, ...], float]]:
+        labels = self._labels
+        return {
+            "circuit_state": _worst((labels.target(p, m), float(state)) for p, m, state in facts.circuits),
+            "cooldown_remaining_seconds": _worst(
+                ((labels.provider(p), account), max(0.0, left)) for p, account, left in facts.cooldowns
+            ),
+            "queue_depth": {(labels.word("queue", name),): float(n) for name, n in facts.queues.items()},
+            "queue_dropped_total": {(labels.word("queue", name),): float(n) for name, n in facts.dropped.items()},
+            "database_up": {(): float(facts.database_up)},
+            "config_revision": {(): float(facts.config_revision)},
+            "config_age_seconds": {(): facts.config_age_s},
+        }
+
+
+def _worst(samples: Iterable[tuple[tuple[str, ...], float]]) -> dict[tuple[str, ...], float]:
+    worst: dict[tuple[str, ...], float] = {}
+    for key, value in samples:
+        worst[key] = max(value, worst.get(key, value))
+    return worst

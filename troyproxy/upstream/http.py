@@ -1,0 +1,133 @@
+"""Requests over the network: `ports.Upstream` on an httpx transport (httpx-aiohttp; httpx's own carries no traffic).
+
+The transport is used directly, without ``httpx.AsyncClient``: redirects, cookies, authentication and the logging of
+URLs live in the client, and none of them is wanted here. There is no read timeout: the walk owns the clocks and
+cancels. A retry is the walk's affair too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AsyncExitStack
+from typing import Final
+
+import httpx
+
+from troyproxy.ports import Headers, UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.resilience.faults import Fault
+from troyproxy.upstream.decoding import decoded
+from troyproxy.upstream.failures import PROGRESS, Progress, failures
+from troyproxy.upstream.pools import Pools, basic
+from troyproxy.wire.headers import USER_AGENT
+
+OURS: Final = frozenset({b"host", b"content-length", b"transfer-encoding", b"connection", b"expect"})
+"""Framing is written here, never taken from the caller."""
+
+
+class HttpxUpstream:
+    """Sends requests over pooled HTTP/1.1 connections. Make it inside the loop that uses it."""
+
+    def __init__(
+        self,
+        *,
+        env: Mapping[str, str] | None = None,
+        max_connections: int = 512,
+        keepalive_s: float = 15.0,
+    ) -> None:
+        """*env* gives the proxy variables (default: the process's); *max_connections* bounds each provider's pool."""
+        self._pools = Pools(
+            os.environ if env is None else env,
+            max_connections=max_connections,
+            keepalive_s=keepalive_s,
+        )
+
+    async def send(self, request: UpstreamRequest) -> UpstreamResponse:
+        """Send *request*; its connection is busy until the response is read to the end or closed."""
+        progress = Progress()
+        PROGRESS.set(progress)
+        async with AsyncExitStack() as stack:
+            pool = await self._pools.lease(request.provider)
+            stack.push_async_callback(self._pools.release, pool)
+            with failures(progress):
+                response = await pool.transport.handle_async_request(outgoing(request, pool.headers))
+            stack.push_async_callback(response.stream.aclose)  # type: ignore[union-attr]  # an async transport's is async
+            source = _Source(response, progress)
+            stack.push_async_callback(source.aclose)
+            return HttpxResponse(response, source, stack.pop_all())
+        raise AssertionError("unreachable")  # pragma: no cover -- the stack suppresses nothing
+
+    async def aclose(self) -> None:
+        """Close every pool."""
+        await self._pools.aclose()
+
+
+class HttpxResponse:
+    """A response in transit; it owns its connection until `aclose` or the end of the body."""
+
+    def __init__(self, response: httpx.Response, source: _Source, resources: AsyncExitStack) -> None:
+        raw: Headers = tuple((name.lower(), value) for name, value in response.headers.raw)
+        self.status: int = response.status_code
+        self.headers, self._body = decoded(raw, source)
+        self._resources = resources
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """Return the body, to be read once."""
+        return self._body
+
+    async def aclose(self) -> None:
+        """Free the connection: it is reused when the body had arrived whole, else closed."""
+        await self._resources.aclose()
+
+
+class _Source:
+    """The body as it arrives. It closes the transport's generator itself, so that none is left to the collector."""
+
+    def __init__(self, response: httpx.Response, progress: Progress) -> None:
+        self._inner = response.stream.__aiter__()  # type: ignore[union-attr]  # an async transport's stream is async
+        self._progress = progress
+        self._reading = self._closed = False
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self._closed:
+            raise UpstreamFailed(Fault.RESET, "the response was closed", body_sent=True)
+        self._reading = True
+        try:
+            with failures(self._progress):
+                return await anext(self._inner)
+        finally:
+            self._reading = False
+
+    async def aclose(self) -> None:
+        self._closed = True
+        if isinstance(self._inner, AsyncGenerator) and not self._reading:  # a pending read ends with its connection
+            await self._inner.aclose()
+
+
+def outgoing(request: UpstreamRequest, hop: Headers = ()) -> httpx.Request:
+    """Return the request for the transport: the caller's headers, framing, and a user agent when it has none.
+
+    *hop* goes to a proxy. Raises UpstreamFailed (CONNECT) when the base URL is none.
+    """
+    provider = request.provider
+    with failures(Progress()):
+        url = httpx.URL(provider.base_url.rstrip("/") + request.path)
+        if provider.query:
+            url = url.copy_merge_params(httpx.QueryParams(provider.query))
+    headers = [(name, value) for name, value in request.headers if name not in OURS]
+    headers += hop
+    names = {name for name, _ in headers}
+    if b"user-agent" not in names:
+        headers.append((b"user-agent", USER_AGENT))
+    if url.userinfo and b"authorization" not in names:
+        headers.append((b"authorization", basic(url.userinfo)))
+    return httpx.Request(
+        request.method,
+        url.copy_with(userinfo=b""),
+        headers=headers,
+        content=request.body,
+        extensions={"timeout": {"pool": request.connect_s}},  # here: slot, name, TCP and TLS together
+    )

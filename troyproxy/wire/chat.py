@@ -1,0 +1,213 @@
+"""Typed reading of OpenAI chat bodies and stream events, as decoded JSON.
+
+Every function takes any JSON value and never raises on its shape: upstreams send null, strings and lists where the
+documentation promises objects. Nothing here decides what to do about what it reads; commit, failover and accounting
+are decided elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from typing import Final
+
+from troyproxy.wire import sse
+from troyproxy.wire.json import MalformedJSON, decode, encode
+from troyproxy.wire.splice import edit
+
+_OUTPUT_FIELDS: Final = (
+    "content",
+    "reasoning",
+    "reasoning_content",
+    "reasoning_details",
+    "refusal",
+    "audio",
+    "images",
+    "tool_calls",
+    "function_call",
+)
+_MAX_MESSAGE: Final = 2000  # characters of an upstream's error message that are kept
+_ERROR_STATUS: Final = range(400, 600)
+
+
+class Content(StrEnum):
+    """What an event brings: nothing yet, output, or the end of a choice (with or without output)."""
+
+    NOTHING = "nothing"
+    OUTPUT = "output"
+    FINISH = "finish"
+
+
+def content_of(event: object) -> Content:
+    """Return what *event* brings; a finish reason outranks output.
+
+    An empty string is no finish reason: several vendors put one on every event.
+    """
+    found = Content.NOTHING
+    for _, choice in _choices(event):
+        if choice.get("finish_reason"):
+            return Content.FINISH
+        if _has_output(choice):
+            found = Content.OUTPUT
+    return found
+
+
+def has_output(event: object) -> bool:
+    """Whether *event* is first output: a non-empty delta of any kind, or a finish reason, in any choice."""
+    return content_of(event) is not Content.NOTHING
+
+
+def finished_choices(event: object) -> set[int]:
+    """Return the indexes of the choices that *event* gives a finish reason."""
+    return {index for index, choice in _choices(event) if choice.get("finish_reason")}
+
+
+def seen_choices(event: object) -> set[int]:
+    """Return the indexes of the choices in *event*."""
+    return {index for index, _ in _choices(event)}
+
+
+def delta_texts(event: object) -> list[tuple[int, str]]:
+    """Return index and text of every non-empty content delta; of lists of parts, their texts; legacy ``text`` too."""
+    texts = ((index, _text(_delta(choice).get("content") or choice.get("text"))) for index, choice in _choices(event))
+    return [(index, text) for index, text in texts if text]
+
+
+def error_of(value: object) -> object | None:
+    """Return the ``error`` of a body or event, when it is one: an object or a non-empty string, and no usable choices.
+
+    ``"error": null`` on healthy chunks is no error, and a choice with output or an honest finish reason outranks one.
+    One vendor wraps its error bodies in a list; the first item is read.
+    """
+    if isinstance(value, list) and value:
+        value = value[0]
+    error = value.get("error") if isinstance(value, dict) else None
+    if not isinstance(error, dict) and not (isinstance(error, str) and error):
+        return None
+    return None if any(_is_usable(choice) for _, choice in _choices(value)) else error
+
+
+def error_message(error: object) -> str:
+    """Return the text of an error value, at most 2000 characters; an object without one is shown as JSON."""
+    if isinstance(error, dict):
+        texts = (error.get(key) for key in ("message", "msg", "detail"))
+        error = next((text for text in texts if isinstance(text, str) and text), error)
+    return (error if isinstance(error, str) else _shown(error))[:_MAX_MESSAGE]
+
+
+def error_code(error: object) -> int | None:
+    """Return the HTTP status an error value carries in ``code`` or ``status``, as number or text, if 400 to 599."""
+    if not isinstance(error, dict):
+        return None
+    found = (_status(error.get(key)) for key in ("code", "status", "status_code"))
+    return next((status for status in found if status is not None), None)
+
+
+def is_completion(value: object) -> bool:
+    """Whether *value* is a whole chat or text completion; empty content is fine, a missing message is not."""
+    choices = value.get("choices") if isinstance(value, dict) else None
+    return isinstance(choices, list) and bool(choices) and all(_is_answer(choice) for choice in choices)
+
+
+def is_embedding(value: object) -> bool:
+    """Whether *value* is a list of embeddings; vendors that leave out ``object`` are known by the vectors."""
+    data = value.get("data") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
+        return False
+    return value.get("object") == "list" or (bool(data) and all("embedding" in item for item in data))
+
+
+def has_tools(payload: object) -> bool:
+    """Whether a request offers tools, in the new or the legacy spelling."""
+    if not isinstance(payload, dict):
+        return False
+    return any(isinstance(payload.get(key), list) and payload[key] for key in ("tools", "functions"))
+
+
+def strip_usage(event: dict[str, object]) -> dict[str, object] | None:
+    """Return *event* as a client sees it that did not ask for usage; None when nothing is left to show.
+
+    Decided by content, not by position: a usage event without choices goes, on others only the top-level ``usage``
+    member does, so that finish reasons survive. Errors are never dropped.
+    """
+    if "usage" not in event:
+        return event
+    if not event.get("choices") and error_of(event) is None:
+        return None
+    return {key: value for key, value in event.items() if key != "usage"}
+
+
+def drop_usage(frame: sse.Frame) -> sse.Frame | None:
+    """Do the same to a frame, changing no other byte; what does not parse passes as it is."""
+    if frame.data is None or b'"usage"' not in frame.data:
+        return frame
+    try:
+        event = decode(frame.data)
+    except MalformedJSON:
+        return frame
+    if not isinstance(event, dict) or "usage" not in event:
+        return frame
+    return None if strip_usage(event) is None else sse.with_data(frame, edit(frame.data, {}, ("usage",)))
+
+
+def error_event(  # noqa: PLR0913 - the members of one envelope, keywords only
+    *,
+    message: str,
+    type: str,  # noqa: A002 - the member's name in the envelope
+    code: str,
+    request_id: str,
+    attempts: int,
+    retryable: bool,
+    param: str | None = None,
+) -> bytes:
+    """Return the one event that ends a stream which failed after its first byte; no ``[DONE]`` follows it."""
+    troy = {"request_id": request_id, "partial": True, "retryable": retryable, "attempts": attempts}
+    error = {"message": message, "type": type, "code": code, "param": param, "troy": troy}
+    return sse.encode_data(encode({"error": error}))
+
+
+def _choices(value: object) -> Iterator[tuple[int, Mapping[str, object]]]:
+    """Yield index and choice; a missing or senseless index is the position."""
+    choices = value.get("choices") if isinstance(value, dict) else None
+    for position, choice in enumerate(choices if isinstance(choices, list) else ()):
+        if isinstance(choice, dict):
+            index = choice.get("index")
+            yield index if type(index) is int and index >= 0 else position, choice
+
+
+def _delta(choice: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the delta, or the whole message that some vendors stream in its place."""
+    found = choice.get("delta") or choice.get("message")
+    return found if isinstance(found, dict) else {}
+
+
+def _has_output(choice: Mapping[str, object]) -> bool:
+    delta = _delta(choice)
+    return bool(choice.get("text")) or any(delta.get(field) for field in _OUTPUT_FIELDS)
+
+
+def _is_usable(choice: Mapping[str, object]) -> bool:
+    return _has_output(choice) or choice.get("finish_reason") not in (None, "", "error")
+
+
+def _is_answer(choice: object) -> bool:
+    return isinstance(choice, dict) and (isinstance(choice.get("message"), dict) or isinstance(choice.get("text"), str))
+
+
+def _text(content: object) -> str:
+    if isinstance(content, list):
+        return "".join(_text(part.get("text")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _shown(error: object) -> str:
+    try:
+        return encode(error).decode("utf-8")
+    except MalformedJSON:
+        return "unreadable error"
+
+
+def _status(value: object) -> int | None:
+    if isinstance(value, str) and len(value.strip()) == 3 and value.strip().isdecimal():
+        value = int(value)
+    return value if type(value) is int and value in _ERROR_STATUS else None
