@@ -7,7 +7,6 @@ TroyProxy(app, …)       the same, around an existing ASGI app
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,13 +24,12 @@ from troyproxy.api.outermost import outermost
 from troyproxy.api.routing_table import Route, RoutingTable
 from troyproxy.api.services import Services
 from troyproxy.api.status import Status
-from troyproxy.catalog.secret import Secret
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.demo.app import demo_app
 from troyproxy.demo.provider import demo_combo, demo_provider
 from troyproxy.errors import StoreUnavailable
 from troyproxy.leaks.suppress import Leak
-from troyproxy.middleware.auth_guard import Authenticate, AuthGuard
+from troyproxy.middleware.auth_guard import AuthGuard
 from troyproxy.middleware.bridge import Bridge
 from troyproxy.middleware.effort_resolver import EffortResolver
 from troyproxy.middleware.preflight import Preflight
@@ -39,7 +37,7 @@ from troyproxy.middleware.tool_leak_guard import ToolLeakGuard
 from troyproxy.middleware.usage_injector import UsageInjector
 from troyproxy.ports import Clock, Observer, Store, Upstream
 from troyproxy.proxy.accounts import AccountDesk
-from troyproxy.proxy.authenticator import Authenticator, OpenDoor
+from troyproxy.proxy.authenticator import Authenticate, Authenticator, OpenDoor
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.clock import SystemClock
 from troyproxy.proxy.gear import Gear
@@ -47,17 +45,15 @@ from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.life import Life
 from troyproxy.proxy.planner import Planner
-from troyproxy.proxy.policy import WalkPolicy
+from troyproxy.proxy.policy import WalkPolicy, health_policy
 from troyproxy.proxy.snapshots import SnapshotKeeper, changed_accounts
 from troyproxy.proxy.walk import Walk
-from troyproxy.resilience.breaker import BreakerPolicy
-from troyproxy.resilience.health import HealthPolicy
+from troyproxy.resilience.health import journal_horizon_s
 from troyproxy.settings.assemble import Stored, assemble
 from troyproxy.settings.builtin import load_builtins
 from troyproxy.settings.load import Configuration, load
-from troyproxy.settings.secrets import ADMIN_TOKEN, SECRET_KEY, data_folder, ensure
+from troyproxy.settings.secrets import admin_token, secret_key
 from troyproxy.settings.values import Settings
-from troyproxy.store.secrets import SecretBox
 from troyproxy.store.store import SqlStore
 from troyproxy.telemetry.access import AccessLog
 from troyproxy.telemetry.fanout import Fanout
@@ -140,6 +136,7 @@ class _Builder:
         self._settings, self._first = configuration.settings, configuration
         self._load, self._wiring, self._clock = load_again, wiring, wiring.clock
         self._policy = WalkPolicy.of(self._settings)
+        self._health_policy = health_policy(self._settings)
         self._ring = RequestRing()
         self._metrics = Metrics(
             Labels(self._known_models, self._known_combos, max_models=self._settings.metrics_models)
@@ -147,8 +144,14 @@ class _Builder:
         traces = (TraceObserver(),) if self._settings.trace else ()
         self._observer = Fanout((self._metrics, self._ring, AccessLog(), *traces, *wiring.observers))
         self._store = wiring.store or self._sql_store()
-        self._token = self._admin_token()
-        self._health = self._health_keeper()
+        self._token = admin_token(self._settings)
+        self._health = HealthKeeper(
+            clock=self._clock,
+            log=self._store.events,
+            observer=self._observer,
+            policy=self._health_policy,
+            rng=wiring.rng,
+        )
         self._learned = LearnedParameters(self._clock)
         self._desk = AccountDesk(max_inflight=self._policy.max_inflight, observer=self._observer)
         self._authenticator = Authenticator(snapshot=self._snapshot, keys=self._store.keys, clock=self._clock)
@@ -187,31 +190,12 @@ class _Builder:
         return self._snapshots.current.combos
 
     def _sql_store(self) -> Store:
-        url = self._settings.database_url
-        key = self._settings.secret_key
-        if key is None and url.startswith("sqlite"):
-            key = ensure(data_folder(url) / SECRET_KEY, lambda: SecretBox.generate().reveal()).secret
-        return SqlStore(url, secret_key=key, clock=self._clock)
-
-    def _admin_token(self) -> Secret:
-        given = self._settings.admin_token
-        folder = data_folder(self._settings.database_url)
-        return given or ensure(folder / ADMIN_TOKEN, lambda: secrets.token_urlsafe(32)).secret
-
-    def _health_keeper(self) -> HealthKeeper:
-        settings = self._settings
-        breaker = BreakerPolicy(
-            failures=settings.breaker_failures,
-            ratio=settings.breaker_ratio,
-            window_s=settings.breaker_window_s,
-            open_s=settings.breaker_open_s,
-        )
-        return HealthKeeper(
+        return SqlStore(
+            self._settings.database_url,
+            secret_key=secret_key(self._settings),
             clock=self._clock,
-            log=self._store.events,
-            observer=self._observer,
-            policy=HealthPolicy(breaker=breaker),
-            rng=self._wiring.rng,
+            source=f"{self._settings.host}:{self._settings.port}",
+            keep_s=journal_horizon_s(self._health_policy, self._policy.max_cooldown_s),
         )
 
     async def _build(self, revision: int) -> Snapshot:

@@ -9,8 +9,8 @@ from troyproxy.catalog.keys import Key
 from troyproxy.catalog.models import Capabilities
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.errors import ModelNotFound, TroyError
-from troyproxy.middleware.auth_guard import Authenticate
 from troyproxy.proxy.answers import Receive, Send, send_error, send_json
+from troyproxy.proxy.authenticator import Authenticate
 from troyproxy.proxy.call import Scope
 from troyproxy.routing.advertise import Advert, advertise, advertise_auto
 from troyproxy.routing.globs import allowed

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
-from troyproxy.catalog.keys import Key
 from troyproxy.errors import ConfigError, TroyError
 from troyproxy.middleware.layer import ASGIApp, is_chat, refuse
 from troyproxy.proxy.answers import Receive, Send, send_error
-from troyproxy.proxy.authenticator import FixedKeys
+from troyproxy.proxy.authenticator import Authenticate, FixedKeys
 from troyproxy.proxy.call import Scope, call_of
-
-Authenticate = Callable[[Scope], Awaitable[Key | None]]
-"""Returns the caller's key, None for an open door; raises InvalidAPIKey, ForbiddenOrigin, …"""
 
 NO_KEYS: Final[Mapping[str, str]] = {}
 

@@ -72,7 +72,13 @@ class Attempt:
             provider=target.provider,
             method="POST",
             path=call.upstream_path,
-            headers=build_headers(target.provider, target.account.api_key, call.headers, call.request_id),
+            headers=build_headers(
+                target.provider,
+                target.account.api_key,
+                call.headers,
+                call.request_id,
+                content_type=b"application/json",
+            ),
             body=body,
             connect_s=self._gear.policy.connect_of(target.provider),
         )

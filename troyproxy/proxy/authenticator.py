@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import ipaddress
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Final
 
 from cachetools import TTLCache
@@ -21,6 +21,9 @@ from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.errors import ConfigError, ForbiddenOrigin, InvalidAPIKey, UnsupportedMediaType
 from troyproxy.ports import Clock, Headers, KeyRepository
 from troyproxy.proxy.call import Scope, raw_headers
+
+Authenticate = Callable[[Scope], Awaitable[Key | None]]
+"""Returns the caller's key, None for an open door; raises InvalidAPIKey, ForbiddenOrigin, …"""
 
 GENERATED: Final = re.compile(rb"sk-troy-[0-9a-f]{48}")
 SHORTEST, LONGEST = 16, 512

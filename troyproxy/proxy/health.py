@@ -92,10 +92,6 @@ class HealthKeeper:
             self.state = health.prune(self.state, self._clock.now(), self._policy)
 
     def _tell(self, before: Health, event: Event) -> None:
-        provider, model = event.provider, event.model
-        if provider is None or model is None:
-            return
-        was = health.circuit_state(before, provider, model, event.at)
-        now = health.circuit_state(self.state, provider, model, event.at)
-        if was is not now:
-            self._observer.circuit_changed(provider, model, was.value, now.value)
+        change = health.transition_of(before, event)
+        if change is not None and event.provider is not None and event.model is not None:
+            self._observer.circuit_changed(event.provider, event.model, change[0].value, change[1].value)

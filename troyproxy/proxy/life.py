@@ -18,6 +18,9 @@ from troyproxy.proxy.snapshots import SnapshotKeeper
 
 LOGGER: Final = logging.getLogger("troyproxy")
 
+UNREAD: Final = -1
+"""The revision of a snapshot made without the database: the first poll that succeeds replaces it."""
+
 Background = Callable[[], Awaitable[None]]
 
 
@@ -65,7 +68,7 @@ class Life:
         try:
             return await self._store.control.revision()
         except StoreUnavailable:
-            return 0
+            return UNREAD
 
     async def _restore(self) -> None:
         try:

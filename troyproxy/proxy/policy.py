@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from troyproxy.catalog.providers import Provider
+from troyproxy.resilience.breaker import BreakerPolicy
+from troyproxy.resilience.health import HealthPolicy
 from troyproxy.settings.values import Settings
 
 MIB = 1 << 20
@@ -86,3 +88,15 @@ class WalkPolicy:
 def attempt_limit_s(own_s: float, left_s: float, later: int) -> float:
     """Return an attempt's limit: its own, or less so that each of *later* members keeps five seconds."""
     return min(own_s, max(5.0, left_s - 5.0 * later))
+
+
+def health_policy(settings: Settings) -> HealthPolicy:
+    """Return what breakers and cooldowns go by."""
+    return HealthPolicy(
+        breaker=BreakerPolicy(
+            failures=settings.breaker_failures,
+            ratio=settings.breaker_ratio,
+            window_s=settings.breaker_window_s,
+            open_s=settings.breaker_open_s,
+        )
+    )

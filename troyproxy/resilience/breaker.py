@@ -71,7 +71,7 @@ class Signal(StrEnum):
     LEASE = "probe leased"
     RETURN = "lease given back or lapsed"
     PROBE_SUCCESS = "probe succeeded"
-    PROBE_FAILURE = "probe failed: twice the wait"
+    PROBE_FAILURE = "probe failed, twice the wait"
     CLEAR = "cleared"
     NEUTRAL = "neutral outcome"
     STALE = "outcome from before the opening"

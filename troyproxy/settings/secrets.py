@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Final
 
 from troyproxy.catalog.secret import Secret
 from troyproxy.errors import ConfigError
+from troyproxy.settings.values import Settings
 
 SECRET_KEY: Final = "secret.key"  # noqa: S105 -- a file's name
 ADMIN_TOKEN: Final = "admin.token"  # noqa: S105 -- a file's name
@@ -68,3 +71,17 @@ def _write(path: Path, text: str) -> bool:
     finally:
         Path(draft).unlink()
     return True
+
+
+def admin_token(settings: Settings) -> Secret:
+    """Return the admin token: the configured one, else that of the data folder, made when missing."""
+    folder = data_folder(settings.database_url)
+    return settings.admin_token or ensure(folder / ADMIN_TOKEN, lambda: secrets.token_urlsafe(32)).secret
+
+
+def secret_key(settings: Settings) -> Secret | None:
+    """Return the key that encrypts upstream keys at rest; only a SQLite database gets a generated one, beside it."""
+    url = settings.database_url
+    if settings.secret_key is not None or not url.startswith("sqlite"):
+        return settings.secret_key
+    return ensure(data_folder(url) / SECRET_KEY, lambda: urlsafe_b64encode(secrets.token_bytes(32)).decode()).secret
