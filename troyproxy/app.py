@@ -20,10 +20,11 @@ from troyproxy.api.gateway import ASGIApp, Embedded, Gateway
 from troyproxy.api.health import Liveness, Readiness
 from troyproxy.api.metrics import MetricsPage
 from troyproxy.api.models import ModelList
-from troyproxy.api.outermost import outermost
+from troyproxy.api.outermost import cors, guarded, outermost, preflights
 from troyproxy.api.routing_table import Route, RoutingTable
 from troyproxy.api.services import Services
 from troyproxy.api.status import Status
+from troyproxy.catalog.keys import Key
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.demo.app import demo_app
 from troyproxy.demo.provider import demo_combo, demo_provider
@@ -57,7 +58,7 @@ from troyproxy.settings.values import Settings
 from troyproxy.store.store import SqlStore
 from troyproxy.telemetry.access import AccessLog
 from troyproxy.telemetry.fanout import Fanout
-from troyproxy.telemetry.labels import Labels
+from troyproxy.telemetry.labels import KnownModels, Labels
 from troyproxy.telemetry.metrics import Metrics
 from troyproxy.telemetry.ring import RequestRing
 from troyproxy.telemetry.trace import TraceObserver
@@ -81,6 +82,8 @@ class Wiring:
     """In-process upstreams by name, besides the demo provider."""
     demo: bool = False
     """Serve the demo provider and its combo too."""
+    keys: tuple[Key, ...] = ()
+    """Client keys that are accepted besides those of the file and the database."""
 
 
 def create_app(
@@ -91,9 +94,17 @@ def create_app(
     *load_again* reads the configuration anew at a reload; by default the way it was read here. Opens nothing: the
     lifespan does. Raises ConfigError.
     """
+    return create_with_services(settings, load_again=load_again, wiring=wiring)[0]
+
+
+def create_with_services(
+    settings: Settings | Configuration | None = None, *, load_again: Load | None = None, wiring: Wiring | None = None
+) -> tuple[Gateway, Services]:
+    """Return a gateway as `create_app` does, and the parts that commands and the admin API work with."""
     again = load_again or _loader(settings)
     configuration = again() if not isinstance(settings, Configuration) else settings
-    return _Builder(configuration, again, wiring or Wiring()).gateway()
+    builder = _Builder(configuration, again, wiring or Wiring())
+    return builder.gateway(), builder.services()
 
 
 def _loader(settings: Settings | Configuration | None) -> Load:
@@ -104,11 +115,24 @@ def _loader(settings: Settings | Configuration | None) -> Load:
     return lambda: load(os.environ)
 
 
+def sql_store(settings: Settings, clock: Clock, *, source: str | None = None) -> SqlStore:
+    """Return the database of *settings*, not started; *source* is who writes the journal. Raises ConfigError."""
+    return SqlStore(
+        settings.database_url,
+        secret_key=secret_key(settings),
+        clock=clock,
+        source=source or f"{settings.host}:{settings.port}",
+        keep_s=journal_horizon_s(health_policy(settings), WalkPolicy.of(settings).max_cooldown_s),
+    )
+
+
 class TroyProxy(Embedded):
     """ASGI middleware: the gateway's routes under *prefix*, its admin pages under *admin_prefix*, the rest is *app*'s.
 
     *config* is the path of a config file; *settings* come instead of, or with *config* over, the environment's.
-    ``auth="off"`` opens the client API: the host checks who calls. *admin_prefix* None: no admin pages at all.
+    *prefix* and *admin_prefix* begin with a slash, or are empty; *admin_prefix* None: no admin pages at all.
+    ``auth="off"`` opens the client API, under the rules of ``TROY_AUTH=off``; that variable alone opens nothing here.
+    A provider with ``app: inner`` is *app* itself, called in process at ``/v1``.
     """
 
     def __init__(  # noqa: PLR0913 -- options of a middleware, by keyword
@@ -122,9 +146,9 @@ class TroyProxy(Embedded):
         settings: Mapping[str, object] | None = None,
         wiring: Wiring | None = None,
     ) -> None:
-        options = {**(settings or {}), **({"auth": auth} if auth is not None else {})}
+        options = {"auth": "on", **(settings or {}), **({"auth": auth} if auth is not None else {})}
         wiring = wiring or Wiring()
-        wiring.apps = {"inner": app, **wiring.apps}
+        wiring = replace(wiring, apps={**wiring.apps, "inner": app})
         gateway = create_app(load_again=lambda: load(os.environ, config=config, options=options), wiring=wiring)
         super().__init__(app, gateway, prefix=prefix, admin_prefix=admin_prefix)
 
@@ -139,11 +163,11 @@ class _Builder:
         self._health_policy = health_policy(self._settings)
         self._ring = RequestRing()
         self._metrics = Metrics(
-            Labels(self._known_models, self._known_combos, max_models=self._settings.metrics_models)
+            Labels(KnownModels(self._snapshot), self._known_combos, max_models=self._settings.metrics_models)
         )
         traces = (TraceObserver(),) if self._settings.trace else ()
         self._observer = Fanout((self._metrics, self._ring, AccessLog(), *traces, *wiring.observers))
-        self._store = wiring.store or self._sql_store()
+        self._store = wiring.store or sql_store(self._settings, wiring.clock)
         self._token = admin_token(self._settings)
         self._health = HealthKeeper(
             clock=self._clock,
@@ -161,11 +185,7 @@ class _Builder:
         self._upstream = wiring.upstream or RoutedUpstream(HttpxUpstream(), {"demo": demo_app(), **wiring.apps})
         self._planner = Planner(health=self._health, clock=self._clock, policy=self._policy, observer=self._observer)
         self._status = Status(
-            health=self._health,
-            desk=self._desk,
-            snapshots=self._snapshots,
-            store=self._store,
-            clock=self._clock,
+            health=self._health, desk=self._desk, snapshots=self._snapshots, store=self._store, clock=self._clock
         )
 
     def gateway(self) -> Gateway:
@@ -183,20 +203,8 @@ class _Builder:
     def _snapshot(self) -> Snapshot:
         return self._snapshots.current
 
-    def _known_models(self) -> Mapping[str, Mapping[str, object]]:
-        return {name: provider.models for name, provider in self._snapshots.current.providers.items()}
-
     def _known_combos(self) -> Mapping[str, object]:
         return self._snapshots.current.combos
-
-    def _sql_store(self) -> Store:
-        return SqlStore(
-            self._settings.database_url,
-            secret_key=secret_key(self._settings),
-            clock=self._clock,
-            source=f"{self._settings.host}:{self._settings.port}",
-            keep_s=journal_horizon_s(self._health_policy, self._policy.max_cooldown_s),
-        )
 
     async def _build(self, revision: int) -> Snapshot:
         starting = not self._snapshots.current.loaded_at
@@ -206,8 +214,9 @@ class _Builder:
 
     async def _stored(self, *, starting: bool) -> Stored:
         """Read what the database adds. Unreadable at the start, it adds nothing until it is back."""
-        demo, store = self._wiring.demo, self._store
-        ours = Stored(demo=demo_provider(), demo_combo=demo_combo()) if demo else Stored()
+        store, ours = self._store, Stored(keys=self._wiring.keys)
+        if self._wiring.demo:
+            ours = replace(ours, demo=demo_provider(), demo_combo=demo_combo())
         try:
             accounts, combos = await store.connections.list(), await store.combos.list()
             return replace(ours, accounts=accounts, combos=combos, overrides=await store.models.list())
@@ -227,20 +236,21 @@ class _Builder:
         authenticate = self._authenticate()
         models = ModelList(self._snapshot, authenticate)
         origins = self._settings.cors_origins
-        live = Liveness()
-        ready = Readiness(self._status.dependencies, lambda: self._life.stopping)
+        live = guarded(Liveness())
+        ready = guarded(Readiness(self._status.dependencies, lambda: self._life.stopping))
         tokens = [token for token in (self._settings.metrics_token, self._token) if token is not None]
         metrics = MetricsPage(self._metrics.render, tokens, open_here=self._settings.host in LOOPBACK)
         client = [Route("POST", path, self._client_app(path, authenticate)) for path in UPSTREAM_PATHS]
+        listed = outermost(models, origins)
+        client += [Route("GET", "/v1/models", listed), Route("GET", "/v1/models/{id:path}", listed)]
         return [
             *client,
-            Route("GET", "/v1/models", outermost(models, origins)),
-            Route("GET", "/v1/models/{id:path}", outermost(models, origins)),
+            *preflights(client, origins),
             Route("GET", "/healthz", live),
             Route("GET", "/livez", live),
             Route("GET", "/readyz", ready),
-            Route("GET", "/metrics", metrics),
-            *admin_routes(self._services()),
+            Route("GET", "/metrics", guarded(metrics)),
+            *admin_routes(self.services()),
         ]
 
     def _authenticate(self) -> Authenticate:
@@ -262,7 +272,7 @@ class _Builder:
         )
         app: ASGIApp = ProxyEndpoint(Walk(gear, self._planner))
         app = UsageInjector(app)
-        app = ToolLeakGuard(app, mode=settings.leak, on_leak=self._leaked)
+        app = ToolLeakGuard(app, mode=settings.leak, tell=self._leaked)
         app = Preflight(app, plan=self._planner.plan)
         app = EffortResolver(app)
         app = Bridge(app, max_body=max_body)
@@ -276,20 +286,23 @@ class _Builder:
             usage=self._store.usage,
             trace=settings.trace,
         )
-        return outermost(edge, settings.cors_origins)
+        return cors(edge, settings.cors_origins)
 
     def _leaked(self, call: Call, leak: Leak) -> None:
         ledger = call.ledger
         self._observer.leaked(ledger.provider or "", ledger.model or "", leak.format, str(leak.action))
 
-    def _services(self) -> Services:
+    def services(self) -> Services:
+        """Return the parts behind ``/api``."""
         return Services(
             store=self._store,
             snapshots=self._snapshots,
             health=self._health,
             planner=self._planner,
+            learned=self._learned,
             status=self._status,
             ring=self._ring,
             clock=self._clock,
+            configuration=self._first,
             admin_token=self._token,
         )

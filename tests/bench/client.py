@@ -1,32 +1,41 @@
-"""A load generator of raw sockets: cheap enough that it measures the servers and not itself."""
+"""A load generator of bare protocols: cheap enough that it measures the servers and not itself."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from dataclasses import dataclass, field
+from typing import Final, cast
 
 from tests.bench.servers import Target
 
-CONNECTIONS = 8
+_LENGTH: Final = re.compile(rb"\r\ncontent-length: *([0-9]+)\r\n", re.IGNORECASE)
 
 
 @dataclass(slots=True)
 class Load:
-    """What one run saw."""
+    """What one run saw: how long each request took, and the processor time of the server meanwhile, in seconds."""
 
     seconds: float
     times_s: list[float] = field(default_factory=list)
+    cpu_s: float | None = None
+    """None where the system does not tell."""
 
     @property
     def per_second(self) -> float:
         return len(self.times_s) / self.seconds
 
+    @property
+    def cpu_each_s(self) -> float | None:
+        """Processor time of the whole server process for one request."""
+        return None if self.cpu_s is None else self.cpu_s / len(self.times_s)
 
-def _request(target: Target, *, stream: bool) -> bytes:
-    body = b'{"model":"bench/fast","messages":[{"role":"user","content":"hello"}],"stream":%s}' % (
-        b"true" if stream else b"false"
-    )
+
+def request_to(target: Target, *, stream: bool) -> bytes:
+    """Return one request as it goes over the wire."""
+    flag = b"true" if stream else b"false"
+    body = b'{"model":"bench/fast","messages":[{"role":"user","content":"hello"}],"stream":%s}' % flag
     head = (
         f"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:{target.port}\r\ncontent-type: application/json\r\n"
         f"authorization: Bearer {target.key}\r\ncontent-length: {len(body)}\r\n\r\n"
@@ -34,36 +43,74 @@ def _request(target: Target, *, stream: bool) -> bytes:
     return head.encode() + body
 
 
-async def _read_answer(reader: asyncio.StreamReader) -> None:
-    """Read one answer to its end. Raises RuntimeError unless it is a 200."""
-    head = (await reader.readuntil(b"\r\n\r\n")).lower()
-    if b" 200 " not in head.split(b"\r\n", 1)[0]:
-        raise RuntimeError(f"the server answered: {head.decode('latin-1')}")
-    if b"transfer-encoding: chunked" not in head:
-        await reader.readexactly(int(head.split(b"content-length:", 1)[1].split(b"\r\n", 1)[0]))
-        return
-    size = -1
-    while size:
-        size = int(await reader.readuntil(b"\r\n"), 16)
-        await reader.readexactly(size + 2)
+class Client(asyncio.Protocol):
+    """One connection: it sends the next request when an answer is complete, until the time is over."""
+
+    def __init__(self, request: bytes, load: Load, until: float) -> None:
+        self._request, self._load, self._until = request, load, until
+        self._seen = bytearray()
+        self._started = 0.0
+        self._transport: asyncio.WriteTransport
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        """Fails with RuntimeError at an answer that is no 200."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.WriteTransport", transport)
+        self._send()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(exc or RuntimeError("the server closed the connection"))
+
+    def data_received(self, data: bytes) -> None:
+        self._seen += data
+        if not self._complete():
+            return
+        if not self._seen.startswith(b"HTTP/1.1 200 "):
+            self._end(RuntimeError(f"the server answered: {self._seen[:500].decode('latin-1')}"))
+            return
+        now = time.perf_counter()
+        self._load.times_s.append(now - self._started)
+        self._seen.clear()
+        if now < self._until:
+            self._send()
+        else:
+            self._end(None)
+
+    def _send(self) -> None:
+        self._started = time.perf_counter()
+        self._transport.write(self._request)
+
+    def _complete(self) -> bool:
+        """Whether the whole answer is here. With one request at a time, a last chunk can only stand at the end."""
+        head = self._seen.find(b"\r\n\r\n")
+        if head < 0:
+            return False
+        length = _LENGTH.search(self._seen, 0, head + 2)
+        if length is None:
+            return self._seen.endswith(b"\r\n0\r\n\r\n")
+        return len(self._seen) >= head + 4 + int(length[1])
+
+    def _end(self, error: Exception | None) -> None:
+        if self.done.done():
+            return
+        if error is None:
+            self.done.set_result(None)
+        else:
+            self.done.set_exception(error)
+        self._transport.close()
 
 
-async def _worker(target: Target, request: bytes, load: Load, until: float) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
-    try:
-        while (started := time.perf_counter()) < until:
-            writer.write(request)
-            await _read_answer(reader)
-            load.times_s.append(time.perf_counter() - started)
-    finally:
-        writer.close()
-
-
-async def measure(target: Target, *, stream: bool, seconds: float) -> Load:
-    """Return what `CONNECTIONS` connections got out of *target* within *seconds*."""
-    load = Load(seconds)
-    until = time.perf_counter() + seconds
-    async with asyncio.TaskGroup() as group:
-        for _ in range(CONNECTIONS):
-            group.create_task(_worker(target, _request(target, stream=stream), load, until))
+async def measure(target: Target, *, stream: bool, clients: int, seconds: float) -> Load:
+    """Return what *clients* connections got out of *target* within *seconds*. Raises RuntimeError if it fails."""
+    load, request = Load(seconds), request_to(target, stream=stream)
+    loop = asyncio.get_running_loop()
+    before, started = target.cpu_s(), time.perf_counter()
+    opened = [
+        await loop.create_connection(lambda: Client(request, load, started + seconds), "127.0.0.1", target.port)
+        for _ in range(clients)
+    ]
+    await asyncio.gather(*(client.done for _, client in opened))
+    load.seconds = time.perf_counter() - started
+    after = target.cpu_s()
+    load.cpu_s = after - before if before is not None and after is not None else None
     return load

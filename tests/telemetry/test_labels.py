@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from troyproxy.telemetry.labels import OTHER, Bounded, Labels, one_of, status_label
+from troyproxy.catalog.combos import Combo, Member
+from troyproxy.catalog.models import Model
+from troyproxy.catalog.providers import Provider
+from troyproxy.catalog.snapshot import Snapshot, build
+from troyproxy.telemetry.labels import OTHER, Bounded, KnownModels, Labels, one_of, status_label
 
 
 @pytest.fixture
@@ -79,3 +83,18 @@ def test_one_of_a_closed_set_or_other() -> None:
 @pytest.mark.parametrize(("status", "shown"), [(200, "200"), (529, "529"), (0, OTHER), (600, OTHER)])
 def test_a_status_is_one_of_http(status: int, shown: str) -> None:
     assert status_label(status) == shown
+
+
+def test_models_are_known_if_a_provider_lists_them_or_a_combo_calls_them() -> None:
+    alpha = Provider(id="alpha", aliases=("first",), models={"m1": Model(id="m1")})
+    called = [Member(model=name) for name in ("first/m2", "alpha/a/b", "nobody/m3", "m4")]
+    snapshot = build([alpha], [Combo(id="c", name="c", members=(*called, Member(combo="d")))])
+    assert KnownModels(lambda: snapshot)() == {"alpha": {"m1", "m2", "a/b"}}
+
+
+def test_known_models_follow_a_reload() -> None:
+    current = Snapshot()
+    known = KnownModels(lambda: current)
+    assert known() == {}
+    current = build([Provider(id="alpha")])
+    assert known() == {"alpha": set()}

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troyproxy.ports import Headers, UpstreamFailed
-from troyproxy.upstream.decoding import ERRORS, MAX_PIECE, codecs_of, decoded
+from troyproxy.upstream.decoding import codecs_of, decoded
+from troyproxy.wire.coding import ERRORS, MAX_PIECE
 
 
 def raw_deflate(data: bytes) -> bytes:

@@ -1,22 +1,22 @@
 """The edge of the client API: makes the `Call`, and whatever becomes of it, keeps its row and tells the observer.
 
-It is the outermost layer of the onion. Every answer leaves with ``x-troy-request-id``.
+It is the outermost layer of the onion. Every answer leaves with ``x-troy-request-id``, that of a bug of ours included.
 """
 
 from __future__ import annotations
 
+import asyncio
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final
 
+from troyproxy.api.outermost import answering_bugs
+from troyproxy.api.request_id import ASGIApp, naming, new_request_id
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.ports import Clock, Observer, UsageSink
-from troyproxy.proxy.answers import Message, Receive, Send
+from troyproxy.proxy.answers import Receive, Send
 from troyproxy.proxy.call import Call, Scope, put_call, raw_headers
-from troyproxy.proxy.report import REQUEST_ID
 from troyproxy.proxy.rows import row_of
-
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 UPSTREAM_PATHS: Final = {
     "/v1/chat/completions": "/chat/completions",
@@ -40,7 +40,7 @@ class Edge:
         usage: UsageSink,
         trace: bool = False,
     ) -> None:
-        self.app = app
+        self.app = answering_bugs(app)
         self._route, self._snapshot, self._clock = route, snapshot, clock
         self._observer, self._usage, self._trace = observer, usage, trace
 
@@ -48,13 +48,16 @@ class Edge:
         call = self._new_call(scope)
         self._observer.request_started()
         try:
-            await self.app(put_call(scope, call), receive, _naming(call, send))
+            await self.app(put_call(scope, call), receive, naming(send, call.request_id, call.ledger.note_status))
+        except asyncio.CancelledError:
+            call.client_left = True  # the server took the request away: nobody is there to answer
+            raise
         finally:
             self._close(call)
 
     def _new_call(self, scope: Scope) -> Call:
         return Call(
-            request_id=f"req_{secrets.token_hex(12)}",
+            request_id=new_request_id(),
             at=self._clock.now(),
             started=self._clock.monotonic(),
             route=self._route,
@@ -72,17 +75,3 @@ class Edge:
             self._observer.events_seen(row.provider, row.model, call.ledger.gaps_s)
         if self._trace:
             self._observer.trace(call.request_id, call.ledger.lines)
-
-
-def _naming(call: Call, send: Send) -> Send:
-    """Return a `Send` that sees to the request id and notes the status."""
-
-    async def send_named(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            call.ledger.status = message["status"]
-            headers = message.get("headers", [])
-            if not any(name == REQUEST_ID for name, _ in headers):
-                message = {**message, "headers": [*headers, (REQUEST_ID, call.request_id.encode("ascii"))]}
-        await send(message)
-
-    return send_named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -9,7 +10,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from troyproxy.api.routing_table import RoutingTable
-from troyproxy.errors import ConfigError
+from troyproxy.errors import TroyError
 from troyproxy.proxy.answers import Message, Receive, Send
 from troyproxy.proxy.call import Scope, local_path
 from troyproxy.proxy.life import Life
@@ -25,6 +26,7 @@ class Gateway:
 
     def __init__(self, table: RoutingTable, life: Life, snapshots: SnapshotKeeper) -> None:
         self.table, self.life, self.snapshots = table, life, snapshots
+        self._warned = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -38,12 +40,15 @@ class Gateway:
 
     async def ready(self) -> None:
         """Start now if nobody started us before: a mounted app hears nothing of its host's lifespan."""
-        if not self.life.started:
+        if self.life.started:
+            return
+        if not self._warned:
+            self._warned = True
             LOGGER.warning(
                 "the gateway starts with its first request; wire its lifespan (Starlette(lifespan=gateway.lifespan), "
                 "or 'async with gateway') so that it also stops cleanly"
             )
-            await self.life.start()
+        await self.life.start()
 
     @asynccontextmanager
     async def lifespan(self, app: object) -> AsyncIterator[None]:
@@ -63,19 +68,24 @@ class Gateway:
 
 
 async def _lifespan(life: Life, receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        if message["type"] == "lifespan.startup":
-            try:
-                await life.start()
-            except ConfigError as exc:
-                await send({"type": "lifespan.startup.failed", "message": str(exc)})
-                return
-            await send({"type": "lifespan.startup.complete"})
-        elif message["type"] == "lifespan.shutdown":
-            await life.stop()
-            await send({"type": "lifespan.shutdown.complete"})
-            return
+    if not await _started(life, receive, send):
+        return
+    await receive()
+    await life.stop()
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+async def _started(life: Life, receive: Receive, send: Send, *, tell: bool = True) -> bool:
+    """Wait for the server's startup and start; False when that failed, of which the server then knows."""
+    await receive()
+    try:
+        await life.start()
+    except TroyError as exc:
+        await send({"type": "lifespan.startup.failed", "message": str(exc)})
+        return False
+    if tell:
+        await send({"type": "lifespan.startup.complete"})
+    return True
 
 
 class Embedded:
@@ -83,7 +93,8 @@ class Embedded:
 
     def __init__(self, app: ASGIApp, gateway: Gateway, *, prefix: str = "", admin_prefix: str | None = "/troy") -> None:
         self.app, self.gateway = app, gateway
-        self._prefix, self._admin_prefix = prefix.rstrip("/"), admin_prefix
+        self._prefix = prefix.rstrip("/")
+        self._admin_prefix = None if admin_prefix is None else admin_prefix.rstrip("/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -97,37 +108,70 @@ class Embedded:
     def _ours(self, scope: Scope) -> Scope | None:
         """Return the scope as the gateway's table reads it, or None when the host owns the request."""
         path = local_path(scope)
-        if path.startswith(f"{self._prefix}/v1/"):
-            cut = self._prefix
-        elif self._admin_prefix and path.startswith(f"{self._admin_prefix.rstrip('/')}/"):
-            cut = self._admin_prefix.rstrip("/")
-        else:
-            return None
-        inner = path[len(cut) :]
-        if (cut == self._prefix) is not inner.startswith("/v1/"):
-            return None
-        app, _, methods = self.gateway.table.find(scope["method"], inner)
-        if app is None and not (methods and cut != self._prefix):
-            return None
-        root = str(scope.get("root_path", "")) + cut
-        return {**scope, "root_path": root, "path": root + inner}
+        for prefix, client in ((self._prefix, True), (self._admin_prefix, False)):
+            if prefix is None or not path.startswith(f"{prefix}/"):
+                continue
+            inner = path[len(prefix) :]
+            if inner.startswith("/v1/") is client and self._serves(scope["method"], inner, exactly=client):
+                root = str(scope.get("root_path", "")) + prefix
+                return {**scope, "root_path": root, "path": root + inner}
+        return None
+
+    def _serves(self, method: str, path: str, *, exactly: bool) -> bool:
+        """Whether the path is ours: *exactly*, with this method; else with any, and a wrong one gets our 405."""
+        app, _, methods = self.gateway.table.find(method, path)
+        return app is not None or (bool(methods) and not exactly)
 
     async def _around(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Run our start and stop around the host's."""
+        """Run our start and stop around the host's. A host that knows no lifespan needs none for us to have ours."""
         life = self.gateway.life
+        if not await _started(life, receive, send, tell=False):
+            return
+        host = _HostLifespan(life, receive, send)
+        # A child, so that whatever a host without lifespan raises is a value: what it may be, nobody can list.
+        [error] = await asyncio.gather(self.app(scope, host.receive, host.send), return_exceptions=True)
+        if host.ended or (host.started and error is not None):
+            await life.stop()
+            if error is not None:
+                raise error
+            return
+        if error is not None:
+            LOGGER.warning("the host does not take part in the lifespan (%s); it is served without", _kind(error))
+        if not host.started:
+            await send({"type": "lifespan.startup.complete"})
+        await host.stopping()
+        await life.stop()
+        await send({"type": "lifespan.shutdown.complete"})
 
-        async def receive_started() -> Message:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                await life.start()
-            return message
 
-        async def send_stopped(message: Message) -> None:
-            if message["type"] != "lifespan.startup.complete":
-                await life.stop()
-            await send(message)
+def _kind(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
 
-        try:
-            await self.app(scope, receive_started, send_stopped)
-        except ConfigError as exc:
-            await send({"type": "lifespan.startup.failed", "message": str(exc)})
+
+class _HostLifespan:
+    """What a host sees of the server's lifespan. The startup message was read by us, and is given to it again."""
+
+    def __init__(self, life: Life, receive: Receive, send: Send) -> None:
+        self._life, self._receive, self._send = life, receive, send
+        self._replayed = self._stopping = False
+        self.started = self.ended = False
+
+    async def receive(self) -> Message:
+        if not self._replayed:
+            self._replayed = True
+            return {"type": "lifespan.startup"}
+        message = await self._receive()
+        self._stopping = True
+        return message
+
+    async def send(self, message: Message) -> None:
+        self.started = True
+        if message["type"] != "lifespan.startup.complete":
+            self.ended = True
+            await self._life.stop()
+        await self._send(message)
+
+    async def stopping(self) -> None:
+        """Wait for the server's shutdown, if the host has not seen it already."""
+        if not self._stopping:
+            await self._receive()

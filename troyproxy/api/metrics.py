@@ -1,8 +1,12 @@
-"""``GET /metrics``: open to direct requests on a loopback listener, else behind the metrics or the admin token."""
+"""``GET /metrics``: open to direct requests on a loopback listener, else behind the metrics or the admin token.
+
+An embedding host listens where it likes, whatever our settings say, so the peer must be a loopback address as well.
+"""
 
 from __future__ import annotations
 
 import hmac
+import ipaddress
 from collections.abc import Callable, Collection
 
 from troyproxy.catalog.secret import Secret
@@ -24,7 +28,7 @@ class MetricsPage:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del receive
         headers = raw_headers(scope)
-        if not (self._open_here and not forwarded(scope)) and not bearer_is(presented_key(headers), self._tokens):
+        if not (self._open_here and direct(scope)) and not bearer_is(presented_key(headers), self._tokens):
             await send_error(send, InvalidAPIKey("Missing or invalid metrics token."))
             return
         accept = next((value.decode("latin-1") for name, value in headers if name == b"accept"), "")
@@ -32,14 +36,26 @@ class MetricsPage:
         await send_bytes(send, 200, body, {"content-type": kind})
 
 
+def direct(scope: Scope) -> bool:
+    """Whether a program on this machine asks by itself: a loopback peer, and no trace of a proxy."""
+    client = scope.get("client")
+    return (client is None or _is_loopback(str(client[0]))) and not forwarded(scope)
+
+
 def forwarded(scope: Scope) -> bool:
     """Whether a proxy passed this request on."""
     names = (name for name, _ in raw_headers(scope))
-    return any(name in {b"forwarded", b"via"} or name.startswith(b"x-forwarded-") for name in names)
+    return any(name in {b"forwarded", b"via", b"x-real-ip"} or name.startswith(b"x-forwarded-") for name in names)
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
 
 
 def bearer_is(presented: bytes | None, tokens: Collection[Secret]) -> bool:
     """Whether *presented* is one of *tokens*, compared in constant time."""
-    given = presented or b""
-    matches = [hmac.compare_digest(given, token.reveal().encode()) for token in tokens]
-    return any(matches)
+    matches = [hmac.compare_digest(presented or b"", token.reveal().encode()) for token in tokens]
+    return presented is not None and any(matches)

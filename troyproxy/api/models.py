@@ -14,7 +14,7 @@ from troyproxy.proxy.authenticator import Authenticate
 from troyproxy.proxy.call import Scope
 from troyproxy.routing.advertise import Advert, advertise, advertise_auto
 from troyproxy.routing.globs import allowed
-from troyproxy.routing.lookup import AUTO_IDS
+from troyproxy.routing.lookup import AUTO_IDS, exact_combo, shown, spec_provider
 from troyproxy.routing.resolvers import connected
 
 OWNER: Final = "troy"
@@ -33,8 +33,9 @@ class ModelList:
         try:
             key = await self._authenticate(scope)
             wanted = scope.get("path_params", {}).get("id")
-            entries = visible(self._snapshot(), key)
-            value = {"object": "list", "data": list(entries)} if wanted is None else _one(entries, wanted)
+            snapshot = self._snapshot()
+            entries = visible(snapshot, key)
+            value = {"object": "list", "data": list(entries)} if wanted is None else _one(entries, wanted, snapshot)
         except TroyError as error:
             await send_error(send, error)
         else:
@@ -48,8 +49,11 @@ def visible(snapshot: Snapshot, key: Key | None) -> Iterator[Entry]:
 
 
 def entries_of(snapshot: Snapshot) -> Iterator[Entry]:
-    """Yield every entry of the list."""
+    """Yield every entry of the list, no id twice: where a combo's name reads as a spec, the spec has it."""
     for combo in snapshot.combos.values():
+        head, slash, _ = combo.name.partition("/")
+        if slash and spec_provider(head, snapshot) is not None:
+            continue
         yield _entry(combo.name, OWNER, combo.created_at, advertise(combo, snapshot))
     if any(connected(provider) for provider in snapshot.providers.values()):
         advert = advertise_auto(snapshot)
@@ -77,8 +81,11 @@ def _flags(capabilities: Capabilities) -> dict[str, bool | None]:
     return {name: getattr(capabilities, name) for name in ("tools", "vision", "reasoning", "json", "audio")}
 
 
-def _one(entries: Iterator[Entry], wanted: str) -> Entry:
+def _one(entries: Iterator[Entry], wanted: str, snapshot: Snapshot) -> Entry:
+    """Return the entry of the id *wanted*; a combo goes by its name, in any Unicode form, or its id."""
+    combo = exact_combo(wanted, snapshot)
+    name = combo.name if combo is not None else wanted
     for entry in entries:
-        if entry["id"] == wanted:
+        if entry["id"] == name:
             return entry
-    raise ModelNotFound(f"there is no model {wanted[:200]!r} for this key", param="model")
+    raise ModelNotFound(f"there is no model '{shown(wanted)}' for this key", param="model")

@@ -1,8 +1,8 @@
-"""What stands around every client route: our envelope for a bug of ours, and CORS where it is allowed."""
+"""What stands around every route: a request id, our envelope for a bug of ours, and CORS where it is allowed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
 from starlette.middleware.cors import CORSMiddleware
@@ -10,16 +10,37 @@ from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from troyproxy.api.gateway import ASGIApp
+from troyproxy.api.request_id import ASGIApp, Named
+from troyproxy.api.routing_table import Route, RoutingTable
 from troyproxy.errors import TroyError
 
 CORS: Final[Mapping[str, Any]] = {"allow_methods": ("GET", "POST"), "allow_headers": ("*",), "expose_headers": ("*",)}
 
 
 def outermost(app: ASGIApp, origins: Collection[str]) -> ASGIApp:
-    """Return *app* so wrapped. A preflight needs no key; an allowed origin gets its headers on errors too."""
-    app = ServerErrorMiddleware(app, handler=_internal_error)
+    """Return *app* with all three."""
+    return cors(guarded(app), origins)
+
+
+def cors(app: ASGIApp, origins: Collection[str]) -> ASGIApp:
+    """Return *app* whose every answer, errors included, carries its headers for an allowed origin."""
     return CORSMiddleware(app, allow_origins=origins, **CORS) if origins else app
+
+
+def guarded(app: ASGIApp) -> ASGIApp:
+    """Return *app* with a request id; a bug inside is answered as 500, and raised again for the server to log."""
+    return Named(answering_bugs(app))
+
+
+def answering_bugs(app: ASGIApp) -> ASGIApp:
+    """Return *app* whose bugs the client hears of in the one envelope, and nothing more."""
+    return ServerErrorMiddleware(app, handler=_internal_error)
+
+
+def preflights(routes: Iterable[Route], origins: Collection[str]) -> list[Route]:
+    """Return the routes by which browsers ask before they call *routes*, without a key; none without *origins*."""
+    paths = {route.path: RoutingTable([r for r in routes if r.path == route.path]) for route in routes}
+    return [Route("OPTIONS", path, cors(table, origins)) for path, table in paths.items() if origins]
 
 
 def _internal_error(request: Request, exc: Exception) -> Response:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from troyproxy.api.request_id import ASGIApp, naming, new_request_id
 from troyproxy.errors import MethodNotAllowed, NotFound
 from troyproxy.proxy.answers import Receive, Send, send_error
 from troyproxy.proxy.call import Scope, local_path
-
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +51,9 @@ class RoutingTable:
             await app({**scope, "path_params": params} if params else scope, receive, send)
         elif methods:
             error = MethodNotAllowed(f"{scope['method']} is not allowed here; use {', '.join(methods)}", allow=methods)
-            await send_error(send, error)
+            await send_error(naming(send, new_request_id()), error)
         else:
-            await send_error(send, NotFound(f"there is nothing at {path[:200]!r}"))
+            await send_error(naming(send, new_request_id()), NotFound(f"there is nothing at {path[:200]!r}"))
 
 
 def _match(template: list[str], path: str) -> dict[str, str] | None:

@@ -8,8 +8,10 @@ from troyproxy.api.status import Status
 from troyproxy.catalog.secret import Secret
 from troyproxy.ports import Clock, Store
 from troyproxy.proxy.health import HealthKeeper
+from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.snapshots import SnapshotKeeper
+from troyproxy.settings.load import Configuration
 from troyproxy.telemetry.ring import RequestRing
 
 
@@ -21,7 +23,10 @@ class Services:
     snapshots: SnapshotKeeper
     health: HealthKeeper
     planner: Planner
+    learned: LearnedParameters
     status: Status
     ring: RequestRing
     clock: Clock
+    configuration: Configuration
+    """As it was at the start: the settings in force, and the path of the file."""
     admin_token: Secret

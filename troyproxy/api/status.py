@@ -36,7 +36,9 @@ class Status:
         locks = machine.cooldowns(self._health.state, now)
         return StatusFacts(
             circuits=tuple((c.provider, c.model, LEVELS[c.state]) for c in circuits),
-            cooldowns=tuple((lock.provider, account_name(lock.account), lock.until - now) for lock in locks),
+            cooldowns=tuple(
+                (lock.provider, self._name(lock.provider, lock.account), lock.until - now) for lock in locks
+            ),
             queues=self._store.queue_depths,
             dropped=self._store.dropped,
             database_up=self._store.up,
@@ -56,7 +58,7 @@ class Status:
             "cooldowns": [
                 {
                     "provider": lock.provider,
-                    "account": account_name(lock.account),
+                    "account": self._name(lock.provider, lock.account),
                     "model": lock.model,
                     "class": str(lock.error_class),
                     "until": lock.until,
@@ -74,6 +76,13 @@ class Status:
             },
         }
 
+    def _name(self, provider_id: str, account: str) -> str:
+        """Return the name of an account by its id (``<provider>#<name>``); ``*`` stays."""
+        provider = self._snapshots.current.providers.get(provider_id)
+        if provider is not None and provider.keyless and account == (keyless := synthetic(provider)).id:
+            return keyless.name
+        return account.partition("#")[2] or account
+
     def _accounts(self) -> list[dict[str, object]]:
         providers = self._snapshots.current.providers.values()
         pairs = ((p, account) for p in providers for account in (p.accounts or ((synthetic(p),) if p.keyless else ())))
@@ -85,8 +94,3 @@ class Status:
             "database": "ok" if self._store.up else "down",
             "config": "ok" if self._snapshots.error is None else "the last reload was refused",
         }
-
-
-def account_name(account: str) -> str:
-    """Return the name in an account id (``<provider>#<name>``); ``*`` stays."""
-    return account.partition("#")[2] or account

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from troyproxy.catalog.models import Capabilities, Limits, Model
+from troyproxy.catalog.models import EFFORTS, Capabilities, Limits, Model
 from troyproxy.catalog.providers import NO_AUTH, Provider
 from troyproxy.catalog.snapshot import Snapshot, build
 from troyproxy.errors import ConfigError
@@ -36,6 +36,19 @@ def model_of(name: str, facts: Mapping[str, object]) -> Model:
         efforts=_texts(facts.get("efforts")),
         aliases=_texts(facts.get("aliases")),
     )
+
+
+def named(provider: Provider, asked: str) -> tuple[str | None, str | None]:
+    """Return the listed id that *asked* means, and the effort that its suffix (``-high``, ``:high``) asks for.
+
+    None is an unlisted name. A suffix counts only when the name as written is in no list and the name without it is.
+    """
+    if (listed := provider.canonical_model(asked)) is not None:
+        return listed, None
+    cut = max(asked.rfind("-"), asked.rfind(":"))
+    level = asked[cut + 1 :]
+    listed = provider.canonical_model(asked[:cut]) if cut > 0 and level in EFFORTS else None
+    return listed, level if listed is not None else None
 
 
 def candidate(snapshot: Snapshot, model: str) -> Candidate:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from troyproxy.proxy.answers import Message, Send
@@ -16,7 +16,7 @@ EditBody = Callable[[dict[str, object]], dict[str, object] | None]
 
 
 class BodyEditor:
-    """A `Send` for one response. Answers that are no JSON pass untouched."""
+    """A `Send` for one JSON response. What does not parse, or is no object, passes as it is."""
 
     def __init__(self, send: Send, edit: EditBody) -> None:
         self._send, self._edit = send, edit
@@ -25,12 +25,12 @@ class BodyEditor:
         self._size = 0
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and _is_json(message.get("headers", ())):
+        if message["type"] == "http.response.start":
             self._head = message
         elif message["type"] == "http.response.body" and self._head is not None:
             await self._take(self._head, message)
         else:
-            await self._send(message)
+            await self._pass(message)
 
     async def _take(self, head: Message, message: Message) -> None:
         self._held.append(message.get("body", b""))
@@ -44,6 +44,15 @@ class BodyEditor:
         await self._send(head if edited is None else _with_length(head, len(edited)))
         await self._send({**message, "body": body if edited is None else edited})
 
+    async def _pass(self, message: Message) -> None:
+        """Send what is no part of a held body; a body that comes by another way (a file's path) is not read."""
+        head, self._head = self._head, None
+        if head is not None:
+            await self._send(head)
+            if self._held:
+                await self._send({"type": "http.response.body", "body": b"".join(self._held), "more_body": True})
+        await self._send(message)
+
     def _edited(self, body: bytes) -> bytes | None:
         try:
             value = json.decode(body)
@@ -51,11 +60,6 @@ class BodyEditor:
             return None
         edited = self._edit(value) if isinstance(value, dict) else None
         return json.encode(edited) if edited is not None else None
-
-
-def _is_json(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    kind = next((value for name, value in headers if name.lower() == b"content-type"), b"")
-    return b"json" in kind.lower()
 
 
 def _with_length(head: Message, length: int) -> Message:

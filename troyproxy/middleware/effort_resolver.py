@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from troyproxy.errors import ModelNotFound
 from troyproxy.middleware import alone
 from troyproxy.middleware.layer import MAX_BODY, ASGIApp, Layer
 from troyproxy.proxy.call import Call
-from troyproxy.routing.adapt import member_changes
-from troyproxy.routing.effort import decide
+from troyproxy.routing.effort import adapt, decide
 from troyproxy.routing.names import resolve
 
 NO_MODELS: Final[alone.Models] = {}
 
 
 class EffortResolver(Layer):
-    """Alone: *models* is the app's list; a suffix of a listed model becomes ``reasoning_effort``.
+    """Alone: *models* is the app's list; an alias becomes the listed id, an effort suffix ``reasoning_effort``.
 
-    *default_effort* applies to models known to reason, when the request names none.
+    *default_effort* applies to models known to reason, when the request names none. Names that the list does not know
+    are the app's to judge. Raises ConfigError for a fact about a model that does not exist.
     """
 
     def __init__(
@@ -30,27 +29,23 @@ class EffortResolver(Layer):
         max_body: int = MAX_BODY,
     ) -> None:
         super().__init__(app, max_body=max_body)
-        self._snapshot = alone.snapshot_of(models, default_effort)
+        self._alone = alone.snapshot_of(models, default_effort)
 
     def decide(self, call: Call) -> None:
         if call.foreign:
-            self._decide_alone(call)
+            self._edit(call)
             return
         resolution = resolve(call.payload.get("model"), call.snapshot)
         call.resolution = resolution
         call.effort = decide(call.payload, resolution.effort, call.snapshot.default_effort)
         call.ledger.say(f"model {resolution.asked[:200]!r}: {resolution.how}")
 
-    def _decide_alone(self, call: Call) -> None:
-        asked = call.payload.get("model")
-        suffix, model = None, asked if isinstance(asked, str) else ""
-        try:
-            resolution = resolve(asked, self._snapshot)
-        except ModelNotFound:
-            pass  # a model that the list does not know is the app's to judge
-        else:
-            suffix, model = resolution.effort, resolution.model or model
-        call.effort = decide(call.payload, suffix, self._snapshot.default_effort)
-        changes = member_changes(call.payload, alone.candidate(self._snapshot, model), call.effort)
-        kept = {key: value for key, value in changes.set.items() if key != "stream_options"}
-        call.edit(kept, changes.drop - {"stream_options", "tools", "functions", "tool_choice"})
+    def _edit(self, call: Call) -> None:
+        """Write the decision into the body at once: behind us is the only member."""
+        provider, asked = self._alone.providers[alone.APP], call.payload.get("model")
+        model, suffix = alone.named(provider, asked) if isinstance(asked, str) else (None, None)
+        call.effort = decide(call.payload, suffix, self._alone.default_effort)
+        changes = adapt(call.effort, call.payload, provider.model(model or ""), provider)
+        renamed = {"model": model} if model is not None and model != asked else {}
+        if renamed or changes.set or changes.drop:
+            call.edit({**renamed, **changes.set}, changes.drop)

@@ -2,50 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from troyproxy.proxy.answers import Message, Send
 from troyproxy.proxy.call import Call
-from troyproxy.wire.sse import Frame, FrameDecoder
+from troyproxy.wire import chat
+from troyproxy.wire.sse import Frame, FrameDecoder, StreamTooLong
 
 EditFrames = Callable[[list[Frame], bool], list[Frame]]
 """Takes the next whole frames and whether they are the last; returns what goes out instead."""
 
 
 class FrameEditor:
-    """A `Send` for one response. Answers that are no event stream pass untouched."""
+    """A `Send` for one event stream. An event longer than the decoder's limit ends it with an error event."""
 
     def __init__(self, call: Call, send: Send, edit: EditFrames) -> None:
         self._call, self._send, self._edit = call, send, edit
         self._decoder = FrameDecoder()
-        self._editing = False
+        self._ended = False
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._editing = is_event_stream(message.get("headers", ()))
-            message = without_length(message) if self._editing else message
-        elif message["type"] == "http.response.body" and self._editing:
-            last = not message.get("more_body", False)
-            edited = self._edit(self._frames(message, last=last), last)
-            if not edited and not last:
-                return
+            await self._send(without_length(message))
+        elif message["type"] != "http.response.body":
+            await self._send(message)
+        elif not self._ended:
+            await self._forward(message)
+
+    async def _forward(self, message: Message) -> None:
+        last = not message.get("more_body", False)
+        try:
+            edited = self._edit(self._framed(message.get("body", b""), last=last), last)
+        except StreamTooLong as exc:
+            last = self._ended = True
+            edited = [*self._edit(exc.frames, True), _too_long(self._call, str(exc))]
+        if edited or last:
             self._call.frames = edited
-            message = {**message, "body": b"".join(frame.raw for frame in edited)}
-        await self._send(message)
+            body = edited[0].raw if len(edited) == 1 else b"".join(frame.raw for frame in edited)
+            await self._send({**message, "body": body, "more_body": not last})
 
-    def _frames(self, message: Message, *, last: bool) -> list[Frame]:
-        if self._call.framed:
+    def _framed(self, body: bytes, *, last: bool) -> list[Frame]:
+        """Return the frames of *body*; an error body that the walk passes on whole brings none along."""
+        if self._call.framed and (self._call.frames or not body):
             return self._call.frames
-        return self._decoder.feed(message.get("body", b""), last=last)
-
-
-def is_event_stream(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether these response headers announce an event stream."""
-    kind = next((value for name, value in headers if name.lower() == b"content-type"), b"")
-    return kind.strip().lower().startswith(b"text/event-stream")
+        return self._decoder.feed(body, last=last)
 
 
 def without_length(message: Message) -> Message:
     """Return a response head without content-length: the body may change."""
     kept = [(name, value) for name, value in message.get("headers", ()) if name.lower() != b"content-length"]
     return {**message, "headers": kept}
+
+
+def _too_long(call: Call, message: str) -> Frame:
+    event = chat.error_event(
+        message=message,
+        type="server_error",
+        code="stream_too_large",
+        request_id=call.request_id,
+        attempts=1,
+        retryable=False,
+    )
+    return Frame(raw=event, data=event.removeprefix(b"data: ").strip())

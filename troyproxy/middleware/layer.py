@@ -1,8 +1,9 @@
 """What the layers share: act on chat requests, pass everything else through, refuse by an ASGI answer.
 
-A layer is two decisions: `decide` looks at the request (and may refuse it by raising a TroyError), `wrap` says what
-becomes of the answer. Inside the gateway the `Call` is there already. Standing alone the layer makes one: it reads the
-body once, and afterwards delegates to the real `receive`, so that `http.disconnect` is still heard.
+A layer is one decision, `decide`: it looks at the request, may refuse it by raising a TroyError, and returns what
+becomes of the answer (None: nothing). Inside the gateway the `Call` is there already. Standing alone the layer makes
+one: it reads the body once, and afterwards delegates to the real `receive`, so that `http.disconnect` is still heard.
+Layers that stand alone together share that one call.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from troyproxy.proxy.intake import ClientLeft, decode_object, read_body, require
 
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+Wrap = Callable[[Send], Send]
+"""Returns the `send` for the layers inside, given the one outside."""
+
 MAX_BODY: Final = 32 << 20
+
+FRAMING: Final = frozenset({b"content-length", b"content-encoding", b"transfer-encoding"})
 
 
 class Layer:
@@ -34,29 +40,25 @@ class Layer:
         if call is not None:
             await self._serve(call, scope, receive, send)
         elif is_chat(scope):
-            await self._alone(scope, receive, send)
+            await self._stand_alone(scope, receive, send)
         else:
             await self.app(scope, receive, send)
 
-    def decide(self, call: Call) -> None:
-        """Look at the request; a TroyError raised here is its answer."""
-
-    def wrap(self, call: Call, send: Send) -> Send:
-        """Return the `send` for the layers inside."""
-        del call
-        return send
+    def decide(self, call: Call) -> Wrap | None:
+        """Look at the request, and say what becomes of its answer. A TroyError raised here is its answer."""
+        raise NotImplementedError
 
     async def _serve(self, call: Call, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            self.decide(call)
+            wrap = self.decide(call)
         except TroyError as error:
             await refuse(call, send, error)
             return
         if call.foreign:
-            scope = with_length(scope, len(call.body))
-        await self.app(scope, receive, self.wrap(call, send))
+            scope = scope_for_app(scope, call, plain=wrap is not None)
+        await self.app(scope, receive, wrap(send) if wrap is not None else send)
 
-    async def _alone(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _stand_alone(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             call = await foreign_call(scope, receive, self._max_body)
         except TroyError as error:
@@ -108,11 +110,14 @@ def replay(call: Call, receive: Receive) -> Receive:
     return receive_replayed
 
 
-def with_length(scope: Scope, length: int) -> Scope:
-    """Return *scope* with the content-length of the edited, decompressed body."""
-    dropped = {b"content-length", b"content-encoding", b"transfer-encoding"}
+def scope_for_app(scope: Scope, call: Call, *, plain: bool) -> Scope:
+    """Return *scope* with the length of the edited, decompressed body.
+
+    *plain*: the answer will be read, so the app is not asked to compress it.
+    """
+    dropped = FRAMING | {b"accept-encoding"} if plain else FRAMING
     kept = [(name, value) for name, value in scope["headers"] if name.lower() not in dropped]
-    return {**scope, "headers": [*kept, (b"content-length", str(length).encode())]}
+    return {**scope, "headers": [*kept, (b"content-length", str(len(call.body)).encode())]}
 
 
 async def refuse(call: Call, send: Send, error: TroyError) -> None:

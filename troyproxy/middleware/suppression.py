@@ -4,114 +4,77 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from troyproxy.leaks.suppress import ActionKind, Fate, Leak, Outcome, StreamSuppressor, find_leaks, suppress_body
-from troyproxy.middleware.bodies import BodyEditor
-from troyproxy.middleware.frames import FrameEditor
+from troyproxy.leaks.gate import LeakMode
+from troyproxy.leaks.suppress import Leak, find_leaks, suppress_body
+from troyproxy.middleware.editing import AnswerEditor
+from troyproxy.middleware.frames import EditFrames
+from troyproxy.middleware.leak_mode import ModeChoice
+from troyproxy.middleware.leak_stream import LeakStream
+from troyproxy.middleware.serving_gate import ServingGate
 from troyproxy.proxy.answers import Message, Send
 from troyproxy.proxy.call import Call
-from troyproxy.wire import json
-from troyproxy.wire.sse import Frame, with_data
+from troyproxy.wire.sse import Frame
 
-OnLeak = Callable[[Call, Leak], None]
-
-
-def suppressing_stream(call: Call, send: Send, names: frozenset[str], on_leak: OnLeak | None) -> Send:
-    """Return a `Send` for a streamed answer."""
-    stream = _Stream(call, names, on_leak)
-    return FrameEditor(call, _naming(call, send), stream.edit)
+Tell = Callable[[Call, Leak], None]
 
 
-def suppressing_body(call: Call, send: Send, names: frozenset[str], on_leak: OnLeak | None) -> Send:
-    """Return a `Send` for a whole answer."""
+class Suppression:
+    """The guard over the answer to one call: a gate before the commit point, a `Send` after it."""
 
-    def edit(body: dict[str, object]) -> dict[str, object] | None:
-        for leak in find_leaks(body, names):
-            _tell(call, leak, on_leak)
-        return suppress_body(body, names)
+    def __init__(self, call: Call, names: frozenset[str], modes: ModeChoice, tell: Tell) -> None:
+        """*names* are the declared tools (`leaks.arming.armed`); *tell* hears of each leak."""
+        self._call, self._names, self._modes, self._hear = call, names, modes, tell
+        self._gate = ServingGate(call, names, modes)
+        call.gates.append(self._gate)
 
-    return BodyEditor(_naming(call, send), edit)
+    def over(self, send: Send) -> Send:
+        """Return the `send` for the layers inside."""
+        count = self._call.payload.get("n")
+        stream = LeakStream(count if isinstance(count, int) else 1, self._names, self._tell)
+        return AnswerEditor(self._call, self._naming(send), self._frames(stream), self._body)
 
+    @property
+    def _on(self) -> bool:
+        """Whether the answer that has begun is under guard."""
+        return self._modes.of(self._call.ledger.provider) is LeakMode.SUPPRESS
 
-def _naming(call: Call, send: Send) -> Send:
-    """Return a `Send` that names a leak in the head, where it is known by then."""
+    def _frames(self, stream: LeakStream) -> EditFrames:
+        on: bool | None = None
 
-    async def send_named(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            found = call.ledger.leak or next((f"{leak.format};{leak.action}" for leak in _held(call)), None)
-            if found:
-                message = {**message, "headers": [*message["headers"], (b"x-troy-leak", found.encode("ascii"))]}
-        await send(message)
+        def edit(frames: list[Frame], last: bool) -> list[Frame]:  # noqa: FBT001 -- the editor's protocol
+            nonlocal on
+            if on is None and any(frame.data is not None for frame in frames):
+                on = self._on  # comments may go out before anybody serves
+            return stream.edit(frames, last=last) if on else frames
 
-    return send_named
+        return edit
 
+    def _body(self, body: dict[str, object]) -> dict[str, object] | None:
+        if not self._on:
+            return None
+        for leak in find_leaks(body, self._names):
+            self._tell(leak)
+        return suppress_body(body, self._names)
 
-def _held(call: Call) -> list[Leak]:
-    """The leaks that the gates saw before the commit point."""
-    return [leak for gate in call.gates for leak in getattr(gate, "leaks", ())]
+    def _tell(self, leak: Leak) -> None:
+        ledger = self._call.ledger
+        ledger.leak = _named(leak)
+        ledger.say(f"leak {leak.format} in choice {leak.choice}: {leak.action}")
+        self._hear(self._call, leak)
 
+    def _naming(self, send: Send) -> Send:
+        """Return a `Send` that names a leak in the head, where it is known by then."""
 
-def _tell(call: Call, leak: Leak, on_leak: OnLeak | None) -> None:
-    call.ledger.leak = f"{leak.format};{leak.action}"
-    call.ledger.say(f"leak {leak.format} in choice {leak.choice}: {leak.action}")
-    if on_leak is not None:
-        on_leak(call, leak)
+        async def send_named(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                found = self._call.ledger.leak or next(map(_named, self._gate.leaks), None)
+                headers = message.get("headers", ())
+                if found and not any(name == b"x-troy-leak" for name, _ in headers):
+                    message = {**message, "headers": [*headers, (b"x-troy-leak", found.encode("ascii"))]}
+            await send(message)
 
-
-class _Stream:
-    """The state of one streamed answer: the frames held back while their text is undecided."""
-
-    def __init__(self, call: Call, names: frozenset[str], on_leak: OnLeak | None) -> None:
-        self._call, self._on_leak = call, on_leak
-        self._suppressor = StreamSuppressor(names)
-        self._held: list[Frame] = []
-        self._told = 0
-        count = call.payload.get("n")
-        self._choices = count if isinstance(count, int) else 1
-
-    def edit(self, frames: list[Frame], last: bool) -> list[Frame]:  # noqa: FBT001 -- the editor's protocol
-        out: list[Frame] = []
-        for frame in frames:
-            out += self._take(frame)
-        if last:
-            out += self._flush()
-        return out
-
-    def _take(self, frame: Frame) -> list[Frame]:
-        if frame.is_done:
-            return [*self._flush(), frame]
-        event = None if frame.data is None or self._suppressor.settled(self._choices) else _decoded(frame.data)
-        if event is None:
-            return self._behind(frame)
-        action = self._suppressor.feed(event, size=len(frame.raw))
-        self._held.append(frame)
-        return [] if action.kind is ActionKind.HOLD else self._release(action.edited)
-
-    def _behind(self, frame: Frame) -> list[Frame]:
-        """Comments may overtake what is held: they keep the connection alive and say nothing."""
-        return [frame] if frame.data is None or not self._held else [*self._flush(), frame]
-
-    def _flush(self) -> list[Frame]:
-        return self._release(self._suppressor.flush().edited)
-
-    def _release(self, outcomes: tuple[Outcome, ...]) -> list[Frame]:
-        for leak in self._suppressor.leaks[self._told :]:
-            _tell(self._call, leak, self._on_leak)
-        self._told = len(self._suppressor.leaks)
-        held, self._held = self._held, []
-        if not outcomes:
-            return held
-        pairs = zip(held, outcomes, strict=True)
-        return [kept for frame, outcome in pairs if (kept := _outcome(frame, outcome)) is not None]
+        return send_named
 
 
-def _outcome(frame: Frame, outcome: Outcome) -> Frame | None:
-    if outcome is Fate.KEEP:
-        return frame
-    return with_data(frame, json.encode(outcome)) if isinstance(outcome, dict) else None
-
-
-def _decoded(data: bytes) -> object | None:
-    try:
-        return json.decode(data)
-    except json.MalformedJSON:
-        return None
+def _named(leak: Leak) -> str:
+    return f"{leak.format};{leak.action}"

@@ -4,51 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from troyproxy.errors import InvalidRequest
 from troyproxy.leaks.arming import armed
-from troyproxy.leaks.gate import LeakGate, LeakMode
 from troyproxy.leaks.suppress import Leak
-from troyproxy.middleware.layer import MAX_BODY, ASGIApp, Layer
-from troyproxy.middleware.suppression import suppressing_body, suppressing_stream
-from troyproxy.proxy.answers import Send
+from troyproxy.middleware.layer import MAX_BODY, ASGIApp, Layer, Wrap
+from troyproxy.middleware.leak_mode import ModeChoice, leak_mode
+from troyproxy.middleware.suppression import Suppression, Tell
 from troyproxy.proxy.call import Call
 
-OnLeak = Callable[[Call, Leak], None]
+OnLeak = Callable[[Leak], None]
 
 
 class ToolLeakGuard(Layer):
-    """*mode* is `suppress` or `off`; *on_leak* hears of each leak with its call, and must not raise or wait.
+    """*mode* is `suppress`, `off`, or `auto`, which is `suppress` in this version.
 
-    The mode of one request: header ``x-troy-leak-mode``, else the key's, the combo's, the serving provider's, this one.
-    A key whose leak setting is ``locked`` ignores the header. Raises ValueError for an unknown *mode*.
+    *on_leak* hears of each leak (its choice, format and action) once; it must not raise and must not wait. *tell* is
+    the same for the gateway, with the call. One request may choose another mode: `leak_mode.ModeChoice`.
+    Raises ValueError for an unknown *mode*.
     """
 
     def __init__(
-        self, app: ASGIApp, mode: str = "suppress", on_leak: OnLeak | None = None, *, max_body: int = MAX_BODY
+        self,
+        app: ASGIApp,
+        mode: str = "suppress",
+        on_leak: OnLeak | None = None,
+        *,
+        tell: Tell | None = None,
+        max_body: int = MAX_BODY,
     ) -> None:
         super().__init__(app, max_body=max_body)
-        self._mode = LeakMode(mode)
-        self._on_leak = on_leak
+        self._mode = leak_mode(mode)
+        self._on_leak, self._tell = on_leak, tell
 
-    def decide(self, call: Call) -> None:
+    def decide(self, call: Call) -> Wrap | None:
+        modes = ModeChoice(call, self._mode)
         names = armed(call.payload)
-        if names is not None and self._mode_of(call) is LeakMode.SUPPRESS:
-            call.gates.append(LeakGate(names, LeakMode.SUPPRESS))
+        if names is None or modes.always_off:
+            return None
+        return Suppression(call, names, modes, self._heard).over
 
-    def wrap(self, call: Call, send: Send) -> Send:
-        names = armed(call.payload)
-        if names is None or self._mode_of(call) is LeakMode.OFF:
-            return send
-        over = suppressing_stream if call.stream else suppressing_body
-        return over(call, send, names, self._on_leak)
-
-    def _mode_of(self, call: Call) -> LeakMode:
-        key = call.key.leak if call.key is not None else {}
-        combo = call.resolution.combo if call.resolution is not None else None
-        config = combo.config.get("leak") if combo is not None else None
-        asked = None if key.get("locked") is True else call.header(b"x-troy-leak-mode")
-        chosen = asked or key.get("mode") or config or self._mode
-        try:
-            return LeakMode(str(chosen))
-        except ValueError as exc:
-            raise InvalidRequest(f"x-troy-leak-mode: {exc}") from exc
+    def _heard(self, call: Call, leak: Leak) -> None:
+        if self._on_leak is not None:
+            self._on_leak(leak)
+        if self._tell is not None:
+            self._tell(call, leak)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from troyproxy.accounting.usage import Usage, fuller, read_usage
-from troyproxy.middleware.bodies import BodyEditor
-from troyproxy.middleware.frames import FrameEditor
-from troyproxy.middleware.layer import MAX_BODY, ASGIApp, Layer
+from troyproxy.middleware.editing import AnswerEditor
+from troyproxy.middleware.layer import MAX_BODY, ASGIApp, Layer, Wrap
 from troyproxy.proxy.answers import Send
 from troyproxy.proxy.call import Call
 from troyproxy.wire import chat, json
@@ -23,47 +22,64 @@ class UsageInjector(Layer):
         super().__init__(app, max_body=max_body)
         self._on_usage = on_usage
 
-    def decide(self, call: Call) -> None:
+    def decide(self, call: Call) -> Wrap | None:
         call.usage_wanted = True
-        if call.foreign and call.stream and not call.asked_usage:
-            options = call.payload.get("stream_options")
-            given = dict(options) if isinstance(options, Mapping) else {}
-            call.edit({"stream_options": {**given, "include_usage": True}})
-
-    def wrap(self, call: Call, send: Send) -> Send:
-        if call.stream:
-            return self._over_stream(call, send)
-        return self._over_body(send) if self._on_usage is not None else send
-
-    def _over_stream(self, call: Call, send: Send) -> Send:
-        if call.asked_usage and self._on_usage is None:
-            return send
-        usage: Usage | None = None
-
-        def edit(frames: list[Frame], last: bool) -> list[Frame]:  # noqa: FBT001 -- the editor's protocol
-            nonlocal usage
-            if self._on_usage is not None:
-                usage = _fullest(usage, frames)
-                if last and usage is not None:
-                    self._on_usage(usage)
-            return frames if call.asked_usage else [kept for kept in map(chat.drop_usage, frames) if kept is not None]
-
-        return FrameEditor(call, send, edit)
-
-    def _over_body(self, send: Send) -> Send:
-        def look(body: dict[str, object]) -> None:
-            usage = read_usage(body)
-            if usage is not None and self._on_usage is not None:
-                self._on_usage(usage)
-
-        return BodyEditor(send, look)
+        strip = call.stream and not call.asked_usage
+        if call.foreign and strip:
+            _ask(call)
+        if not strip and self._on_usage is None:
+            return None
+        return lambda send: _over(call, send, self._on_usage, strip=strip)
 
 
-def _fullest(usage: Usage | None, frames: list[Frame]) -> Usage | None:
-    for frame in frames:
-        if frame.data is not None and b'"usage"' in frame.data:
-            try:
-                usage = fuller(usage, read_usage(json.decode(frame.data)))
-            except json.MalformedJSON:
-                continue
-    return usage
+def _ask(call: Call) -> None:
+    """Ask somebody else's app for usage; inside the gateway each member's body is made with it.
+
+    Options that are no object are the app's to refuse.
+    """
+    options = call.payload.get("stream_options")
+    if options is None or isinstance(options, Mapping):
+        call.edit({"stream_options": {**(options or {}), "include_usage": True}})
+
+
+def _over(call: Call, send: Send, on_usage: OnUsage | None, *, strip: bool) -> Send:
+    ear = _Ear(on_usage) if on_usage is not None else None
+
+    def edit(frames: list[Frame], last: bool) -> list[Frame]:  # noqa: FBT001 -- the editor's protocol
+        if ear is not None:
+            ear.hear(frames, last=last)
+        return [kept for kept in map(chat.drop_usage, frames) if kept is not None] if strip else frames
+
+    def look(body: dict[str, object]) -> None:
+        if ear is not None:
+            ear.tell(read_usage(body))
+
+    return AnswerEditor(call, send, edit, look)
+
+
+class _Ear:
+    """Listens for the usage of one answer and tells it once, at the end."""
+
+    def __init__(self, on_usage: OnUsage) -> None:
+        self._on_usage = on_usage
+        self._usage: Usage | None = None
+        self._told = False
+
+    def hear(self, frames: list[Frame], *, last: bool) -> None:
+        for frame in frames:
+            if frame.data is not None and b'"usage"' in frame.data:
+                self._usage = fuller(self._usage, _usage_in(frame.data))
+        if last or any(frame.is_done for frame in frames):
+            self.tell(self._usage)
+
+    def tell(self, usage: Usage | None) -> None:
+        if usage is not None and not self._told:
+            self._told = True
+            self._on_usage(usage)
+
+
+def _usage_in(data: bytes) -> Usage | None:
+    try:
+        return read_usage(json.decode(data))
+    except json.MalformedJSON:
+        return None

@@ -26,7 +26,7 @@ def synthetic(provider: Provider) -> Account:
 
 def accounts_of(provider: Provider, model: str, pinned: str | None, now: float) -> tuple[Account, ...]:
     """Return the accounts that may carry *model*, best priority first, then the oldest."""
-    if provider.keyless and not provider.accounts:
+    if not provider.accounts and (provider.keyless or provider.app is not None):
         return (synthetic(provider),) if pinned in {None, f"{provider.id}-keyless"} else ()
     usable = (a for a in provider.accounts if a.usable(now) and _allows(a, model) and pinned in {None, a.name, a.id})
     return tuple(sorted(usable, key=lambda a: (a.priority, a.created_at)))
@@ -67,8 +67,9 @@ class AccountDesk:
         if not ready:
             return None
         free = [account for account in ready if self.inflight(account) < self._room(provider, account)]
-        if not free:
-            return min(ready, key=self.inflight)
+        if not free:  # all are at their number: the least loaded ones are equals
+            least = min(map(self.inflight, ready))
+            free = [account for account in ready if self.inflight(account) == least]
         return self._rotated(provider, accounts, free) if round_robin and len(accounts) > 1 else free[0]
 
     def _room(self, provider: Provider, account: Account) -> int:

@@ -1,15 +1,14 @@
 """One attempt: one request to one account of one member, timed, read, judged and recorded.
 
-The in-flight place and the upstream's response are held by context managers to the last byte, so that a hang-up, a
-deadline or a bug gives both back.
+The in-flight place and the upstream's response are held to the last byte, and given back whatever happens: a hang-up, a
+deadline or a bug.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Final
 
 from troyproxy.accounting.usage import Usage, estimate, read_usage
 from troyproxy.leaks.gate import GateVerdict
@@ -27,8 +26,9 @@ from troyproxy.resilience.faults import Fault
 from troyproxy.wire import chat, json
 from troyproxy.wire.headers import build_headers
 
-CLASSIFIED = 64 * 1024
+CLASSIFIED: Final = 64 * 1024
 """Bytes of an error body that the classifier reads; the client gets all of it."""
+EMBEDDINGS: Final = "/v1/embeddings"
 
 
 class Attempt:
@@ -43,28 +43,28 @@ class Attempt:
     async def run(self, body: bytes) -> Broken | Served:
         """Send *body* and return what came of it. Raises ClientGone; a cancellation passes."""
         with self._gear.desk.slot(self._target.account):
+            response = await self._send(body)
+            if isinstance(response, Broken):
+                return response
             try:
-                async with self._response(body) as response:
-                    return await self._read(response)
-            except UpstreamFailed as exc:
-                return Broken(self._failure(fault=exc.fault, body_sent=exc.body_sent))
-            except TimeoutError:
-                fault = Fault.TIMEOUT_FIRST_BYTE if self._call.stream else Fault.TIMEOUT_TOTAL
-                return Broken(self._failure(fault=fault))
+                return await self._read(response)
+            finally:
+                await response.aclose()
 
-    @asynccontextmanager
-    async def _response(self, body: bytes) -> AsyncIterator[UpstreamResponse]:
+    async def _send(self, body: bytes) -> UpstreamResponse | Broken:
+        """Return the response when its head is there. Nothing behind this line may be taken for a slow head."""
         since = self._loop.time()
         own_s = self._gear.policy.first_byte_of(self._target.provider, stream=self._call.stream)
         try:
             async with asyncio.timeout_at(min(since + own_s, self._deadline)):
-                response = await self._gear.upstream.send(self._request(body))
+                return await self._gear.upstream.send(self._request(body))
+        except UpstreamFailed as exc:
+            return Broken(self._failure(fault=exc.fault, body_sent=exc.body_sent))
+        except TimeoutError:
+            fault = Fault.TIMEOUT_FIRST_BYTE if self._call.stream else Fault.TIMEOUT_TOTAL
+            return Broken(self._failure(fault=fault))
         finally:
             self._call.ledger.upstream_s += self._loop.time() - since
-        try:
-            yield response
-        finally:
-            await response.aclose()
 
     def _request(self, body: bytes) -> UpstreamRequest:
         target, call = self._target, self._call
@@ -94,7 +94,8 @@ class Attempt:
             await self._client.open(response.status, commit_headers(self._call, self._gear.policy, response.headers))
 
         left_s = max(0.001, self._deadline - self._loop.time())
-        relay = StreamRelay(self._call, replace(self._target, limit_s=left_s), self._client, self._gear.policy, commit)
+        target = replace(self._target, limit_s=left_s)
+        relay = StreamRelay(self._call, target, self._client, self._recorder, commit)
         try:
             outcome = await relay.run(response)
         finally:
@@ -119,7 +120,7 @@ class Attempt:
         except (TimeoutError, UpstreamFailed):
             pass  # the status alone is a verdict; what came of the body is kept
         failure = self._failure(response.status, headers=response.headers, body=bytes(body[:CLASSIFIED]))
-        return Broken(failure, Answer(response.status, response.headers, bytes(body)))
+        return Broken(failure, Answer(response.status, response.headers, bytes(body[: policy.max_body])))
 
     async def _whole(self, response: UpstreamResponse) -> Broken | Served:
         body = bytearray()
@@ -127,10 +128,14 @@ class Attempt:
         try:
             async with asyncio.timeout_at(self._deadline):
                 fits = await read_whole(response, limit=self._gear.policy.max_body, into=body)
+        except UpstreamFailed as exc:
+            return Broken(self._failure(fault=exc.fault))
+        except TimeoutError:
+            return Broken(self._failure(fault=Fault.TIMEOUT_TOTAL))
         finally:
             self._call.ledger.upstream_s += self._loop.time() - since
         if not fits:
-            return Broken(self._failure(fault=Fault.PROTOCOL), message="the answer was too large")
+            return Broken(self._failure(fault=Fault.PROTOCOL), message="the upstream's answer is too large")
         return await self._judge(response, bytes(body))
 
     async def _judge(self, response: UpstreamResponse, body: bytes) -> Broken | Served:
@@ -141,17 +146,22 @@ class Attempt:
             failure = self._failure(chat.error_code(error), body=body[:CLASSIFIED], in_band=True)
             return Broken(failure, usage=usage, message=chat.error_message(error))
         if not _is_answer(self._call.route, value):
-            return Broken(self._failure(fault=Fault.NOT_A_COMPLETION if body.strip() else Fault.EMPTY), usage=usage)
+            fault = Fault.NOT_A_COMPLETION if body.strip() else Fault.EMPTY
+            return Broken(self._failure(fault=fault, body=body[:CLASSIFIED]), usage=usage)
         can_reject = self._target.can_reject
-        if any(gate.judge(value, can_reject) is GateVerdict.REJECT for gate in self._call.gates):
+        verdicts = [gate.judge(value, can_reject) for gate in self._call.gates]
+        if GateVerdict.REJECT in verdicts:
             return Broken(self._failure(fault=Fault.LEAK), usage=usage)
         self._commit(response)
-        self._account_for(usage or estimate(self._estimate(), len(body)))
+        self._account_for(usage or self._estimate(body))
         await self._client.whole(response.status, commit_headers(self._call, self._gear.policy, response.headers), body)
         return Served(usage)
 
-    def _estimate(self) -> int:
-        return self._call.needs.est_tokens if self._call.needs is not None else 0
+    def _estimate(self, body: bytes) -> Usage:
+        """Guess the usage of an answer that reports none; vectors are no output tokens."""
+        needs = self._call.needs
+        written = 0 if self._call.route == EMBEDDINGS else len(body)
+        return estimate(needs.est_tokens if needs is not None else 0, written)
 
     def _commit(self, response: UpstreamResponse) -> None:
         """The commit point: from here on this upstream serves the request, and no other."""
@@ -179,4 +189,4 @@ def _decoded(body: bytes) -> object:
 
 
 def _is_answer(route: str, value: object) -> bool:
-    return chat.is_embedding(value) if route == "/v1/embeddings" else chat.is_completion(value)
+    return chat.is_embedding(value) if route == EMBEDDINGS else chat.is_completion(value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -45,3 +47,10 @@ def member_body(call: Call, candidate: Candidate, learned: LearnedParameters) ->
 def learned_name(name: str) -> str:
     """Return the name under which a rejected parameter is remembered."""
     return parameter(name)
+
+
+def adaptations(changes: Changes) -> Iterator[tuple[str, str]]:
+    """Yield parameter and action (``set`` or ``dropped``) of each change that is listed, for the metrics."""
+    for change in changes.adapted:
+        dropped = change.startswith("-")
+        yield re.split("[=:]", change.removeprefix("-"), maxsplit=1)[0], "dropped" if dropped else "set"

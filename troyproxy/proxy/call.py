@@ -117,4 +117,5 @@ def raw_headers(scope: Scope) -> Headers:
 def local_path(scope: Scope) -> str:
     """Return the path below the mount point (``root_path``)."""
     path, root = str(scope["path"]), str(scope.get("root_path", ""))
-    return path[len(root) :] if root and path.startswith(root) else path
+    mounted = root and (path == root or path.startswith(f"{root.rstrip('/')}/"))
+    return path[len(root.rstrip("/")) :] if mounted else path

@@ -7,13 +7,16 @@ is `http.disconnect` on `receive`. `Disconnect` watches it beside the work and c
 from __future__ import annotations
 
 import asyncio
+import logging
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
 from troyproxy.ports import Headers
 from troyproxy.proxy.answers import Receive, Send
 from troyproxy.proxy.call import Call
 from troyproxy.wire.sse import Frame
+
+LOGGER: Final = logging.getLogger("troyproxy")
 
 
 class ClientGone(Exception):
@@ -26,25 +29,27 @@ class Client:
     def __init__(self, call: Call, send: Send, *, stall_s: float) -> None:
         self._call, self._send, self._stall_s = call, send, stall_s
         self._turn = asyncio.Lock()
+        self._dropped = False
         self.started = False
         self.finished = False
         self.sent_at = 0.0
         """When the last message went out, on the event loop's clock."""
 
     async def whole(self, status: int, headers: Headers, body: bytes) -> None:
-        """Send a complete answer. Raises ClientGone."""
-        await self.open(status, (*headers, (b"content-length", str(len(body)).encode())))
+        """Send a complete answer; nobody gets a word in between head and body. Raises ClientGone."""
+        length = (b"content-length", str(len(body)).encode())
         async with self._turn:
+            await self._head(status, (*headers, length))
             self.finished = True
             await self._put({"type": "http.response.body", "body": body})
 
-    async def open(self, status: int, headers: Headers) -> None:
-        """Send the head, once. Raises ClientGone."""
+    async def open(self, status: int, headers: Headers) -> bool:
+        """Send the head unless it is out; return whether this call did. Raises ClientGone."""
         async with self._turn:
-            if not self.started:
-                self.started = True
-                self._call.ledger.status = status
-                await self._put({"type": "http.response.start", "status": status, "headers": list(headers)})
+            if self.started:
+                return False
+            await self._head(status, headers)
+            return True
 
     async def frames(self, frames: list[Frame], *, more: bool) -> None:
         """Send whole SSE frames; without *more* they are the last. Raises ClientGone."""
@@ -56,14 +61,21 @@ class Client:
             body = frames[0].raw if len(frames) == 1 else b"".join(frame.raw for frame in frames)
             await self._put({"type": "http.response.body", "body": body, "more_body": more})
 
+    async def _head(self, status: int, headers: Headers) -> None:
+        self.started = True
+        self._call.ledger.status = status
+        await self._put({"type": "http.response.start", "status": status, "headers": list(headers)})
+
     async def _put(self, message: dict[str, object]) -> None:
+        if self._dropped:
+            raise ClientGone("the client was dropped")
         try:
             async with asyncio.timeout(self._stall_s):
                 await self._send(message)
-        except TimeoutError as exc:
-            raise ClientGone("the client does not read") from exc
-        except OSError as exc:
-            raise ClientGone("the client has gone") from exc
+        except OSError as exc:  # a timeout is one, too
+            self._dropped = True
+            said = "does not read" if isinstance(exc, TimeoutError) else "has gone"
+            raise ClientGone(f"the client {said}") from exc
         self.sent_at = asyncio.get_running_loop().time()
 
 
@@ -71,11 +83,12 @@ class Disconnect:
     """Cancels the task inside the ``async with`` when the client leaves, and swallows that cancellation at the end.
 
     `gone` tells afterwards. A disconnect after the whole answer went out is none; somebody else's cancellation passes
-    through untouched.
+    through untouched, also when both come at once.
     """
 
     def __init__(self, receive: Receive, client: Client) -> None:
         self._receive, self._client = receive, client
+        self._closed = False
         self.gone = False
 
     async def __aenter__(self) -> Self:
@@ -88,18 +101,23 @@ class Disconnect:
         return self
 
     async def _watch(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
-            pass
-        if not self._client.finished:
+        message = await self._receive()
+        while message["type"] != "http.disconnect":
+            await asyncio.sleep(0)  # a host that repeats itself without waiting must not stop the loop
+            message = await self._receive()
+        if not (self._closed or self._client.finished):
             self.gone = True
             self._task.cancel()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
     ) -> bool:
+        self._closed = True
         self._watcher.cancel()
-        await asyncio.wait({self._watcher})
-        if not self.gone:
-            return False
-        ours = self._task.uncancel() <= self._cancelling
-        return ours and kind is not None and issubclass(kind, asyncio.CancelledError | ClientGone)
+        try:
+            await asyncio.wait({self._watcher})
+        finally:
+            ours = self.gone and self._task.uncancel() <= self._cancelling
+        if not self._watcher.cancelled() and (error := self._watcher.exception()) is not None:
+            LOGGER.warning("the client could not be watched: %s", type(error).__name__)
+        return ours and kind is not None and issubclass(kind, asyncio.CancelledError)

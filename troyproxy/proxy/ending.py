@@ -9,17 +9,16 @@ from troyproxy.errors import TroyError, UpstreamTimeout, type_of
 from troyproxy.ports import Headers
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.client import Client
-from troyproxy.proxy.exhausted import advice, own_error, verbatim_body, verbatim_headers
+from troyproxy.proxy.exhausted import NO_RETRY, advice, own_error, verbatim_body, verbatim_headers
 from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.masking import masked
-from troyproxy.proxy.outcome import Broken, Target
+from troyproxy.proxy.outcome import Answer, Broken, Target
 from troyproxy.proxy.planner import Planner
-from troyproxy.proxy.report import story
+from troyproxy.proxy.report import JSON, exposed, story
 from troyproxy.resilience.classify import Verdict
 from troyproxy.wire import chat, json
 from troyproxy.wire.sse import Frame
 
-JSON: Final = (b"content-type", b"application/json")
 NO_STORE: Final = (b"cache-control", b"no-store")
 
 
@@ -35,21 +34,16 @@ class Ending:
 
     async def exhausted(self, broken: Broken | None, target: Target | None, verdicts: Sequence[Verdict]) -> None:
         """Nobody is left: the last failure, with the earliest moment at which a new request would find somebody."""
-        call = self._call
-        candidates = call.plan.candidates if call.plan is not None else ()
         if broken is None or target is None:
             await self.error(self._untried())
             return
-        wait_s = self._planner.retry_in_s(candidates)
-        wait_s = verdicts[-1].hint_s if wait_s is None else wait_s
-        await self._tell(broken, target, verdicts[-1], advice(verdicts, wait_s))
+        await self._tell(broken, target, verdicts[-1], advice(verdicts, self._planner.retry_in_s(self._call)))
 
     def _untried(self) -> TroyError:
         call = self._call
-        candidates = call.plan.candidates if call.plan is not None else ()
         if not call.ledger.skipped:
             return UpstreamTimeout("the request's deadline passed before an upstream could be called")
-        return self._planner.unavailable(call, candidates, call.ledger.skipped)
+        return self._planner.unavailable(call, self._planner.members(call), call.ledger.skipped)
 
     async def _tell(self, broken: Broken, target: Target, verdict: Verdict, extra: Headers) -> None:
         error = own_error(broken, verdict, self._gear.policy)
@@ -59,34 +53,31 @@ class Ending:
                 extra = (*extra, (b"x-troy-upstream-status", str(original).encode()))
             await self.error(error, extra, target)
         elif broken.answer is not None:
-            await self._verbatim(broken, target, extra)
+            await self._verbatim(broken.answer, target, extra)
 
-    async def _verbatim(self, broken: Broken, target: Target, extra: Headers) -> None:
-        answer = broken.answer
-        if answer is None:
-            return
+    async def _verbatim(self, answer: Answer, target: Target, extra: Headers) -> None:
         body = verbatim_body(answer, self._call, target.provider)
         if self._client.started:
-            message = chat.error_message(_error_in(body))
-            await self._in_band(message or f"the upstream answered {answer.status}", answer.status, "upstream_error")
+            message = _message_in(body) or f"the upstream answered {answer.status}"
+            await self._in_band(message, answer.status, "upstream_error", extra)
             return
         head = (*verbatim_headers(answer), *extra, *story(self._call, self._gear.policy))
-        await self._client.whole(answer.status, head, body)
+        await self._client.whole(answer.status, exposed(head, self._gear.policy), body)
 
     async def error(self, error: TroyError, extra: Headers = (), target: Target | None = None) -> None:
         """Answer with one of our own errors; secrets that an upstream's words brought along are masked."""
         body = json.encode(error.envelope())
         if target is not None:
             body = masked(body, self._call.snapshot, target.provider)
-        if self._client.started:
-            await self._in_band(chat.error_message(_error_in(body)), error.http_status, error.http_code)
-            return
         own = tuple((name.encode("ascii"), value.encode("latin-1")) for name, value in error.headers.items())
-        own = tuple(pair for pair in own if pair[0] not in {name for name, _ in extra})
-        head = (JSON, NO_STORE, *own, *extra, *story(self._call, self._gear.policy))
-        await self._client.whole(error.http_status, head, body)
+        extra = (*(pair for pair in own if pair[0] not in {name for name, _ in extra}), *extra)
+        if self._client.started:
+            await self._in_band(_message_in(body), error.http_status, error.http_code, extra)
+            return
+        head = (JSON, NO_STORE, *extra, *story(self._call, self._gear.policy))
+        await self._client.whole(error.http_status, exposed(head, self._gear.policy), body)
 
-    async def _in_band(self, message: str, status: int, code: str) -> None:
+    async def _in_band(self, message: str, status: int, code: str, extra: Headers) -> None:
         """The head is out (early commit): the failure can only be told as an event."""
         event = chat.error_event(
             message=message,
@@ -94,14 +85,16 @@ class Ending:
             code=code,
             request_id=self._call.request_id,
             attempts=len(self._call.ledger.attempts),
-            retryable=True,
+            retryable=NO_RETRY not in extra,
         )
         await self._client.frames([Frame(raw=event, data=event[6:].strip())], more=False)
 
 
-def _error_in(body: bytes) -> object:
+def _message_in(body: bytes) -> str:
+    """Return the message of the error in a body, "" when it has none."""
     try:
         value = json.decode(body)
     except json.MalformedJSON:
-        return None
-    return value.get("error") if isinstance(value, dict) else None
+        return ""
+    error = value.get("error") if isinstance(value, dict) else None
+    return chat.error_message(error) if isinstance(error, dict | str) else ""

@@ -12,6 +12,7 @@ from typing import Final
 from troyproxy.catalog.providers import Provider
 from troyproxy.errors import (
     LeakedToolCall,
+    Overloaded,
     TroyError,
     UpstreamAuth,
     UpstreamError,
@@ -35,6 +36,7 @@ INCURABLE: Final = frozenset(
     {ErrorClass.REQUEST, ErrorClass.MEMBER, ErrorClass.CONTEXT, ErrorClass.MODEL, ErrorClass.AUTH}
 )
 """Classes that the same request meets again: clients are told not to retry."""
+NO_RETRY: Final = (b"x-should-retry", b"false")
 TIMEOUTS: Final = frozenset({Fault.TIMEOUT_CONNECT, Fault.TIMEOUT_FIRST_BYTE, Fault.TIMEOUT_IDLE, Fault.TIMEOUT_TOTAL})
 INVALID: Final = frozenset({Fault.EMPTY, Fault.NOT_A_COMPLETION, Fault.PROTOCOL})
 
@@ -58,14 +60,17 @@ def _fault_error(broken: Broken) -> TroyError:
         return UpstreamTimeout("the upstream did not answer in time")
     if fault is Fault.LEAK:
         return LeakedToolCall("the model wrote its tool call as text")
+    if fault is Fault.SATURATED:
+        return Overloaded("the gateway's connections to the upstream are all in use")
     if fault in INVALID:
         return UpstreamInvalid(broken.message or "the upstream's answer is no completion")
     return UpstreamUnreachable("the upstream could not be reached")
 
 
 def verbatim_headers(answer: Answer) -> Headers:
-    """Return the head of an upstream's own error answer."""
-    return (*to_client(answer.headers), (b"cache-control", b"no-store"))
+    """Return the head of an upstream's own error answer. A coding that the adapter could not undo is told."""
+    coded = tuple((name, value) for name, value in answer.headers if name == b"content-encoding")
+    return (*to_client(answer.headers), *coded, (b"cache-control", b"no-store"))
 
 
 def verbatim_body(answer: Answer, call: Call, provider: Provider) -> bytes:
@@ -73,11 +78,16 @@ def verbatim_body(answer: Answer, call: Call, provider: Provider) -> bytes:
     return masked(answer.body, call.snapshot, provider)
 
 
+def curable(verdicts: Iterable[Verdict]) -> bool:
+    """Whether the same request may fare better later: some failure was not its own, nor the configuration's."""
+    return any(verdict.error_class not in INCURABLE for verdict in verdicts)
+
+
 def advice(verdicts: Iterable[Verdict], retry_in_s: float | None) -> Headers:
     """Return what a client should do next: when to retry, or not to."""
     found: list[tuple[bytes, bytes]] = []
     if retry_in_s is not None:
         found.append((b"retry-after", retry_after(retry_in_s).encode()))
-    if all(verdict.error_class in INCURABLE for verdict in verdicts):
-        found.append((b"x-should-retry", b"false"))
+    if not curable(verdicts):
+        found.append(NO_RETRY)
     return tuple(found)

@@ -1,19 +1,25 @@
 """HELD: the part of a stream before the commit point. Pure; the clocks and the reading are the relay's.
 
-HELD ──first output, every gate passes──▶ COMMITTED
-  ├──error event, or a gate rejects──▶ the attempt failed, the walk goes on
-  └──64 events or 256 KiB without output──▶ COMMITTED (unless a gate still waits: gates have their own caps)
+HELD ──first output, every gate passes──▶ COMMIT
+  ├──error event──▶ ERROR, or a gate rejects──▶ REJECTED: the attempt failed, the walk goes on
+  ├──``[DONE]``──▶ END: what was held decides
+  └──64 events or 256 KiB without output──▶ COMMIT (unless a gate still waits: gates have their own caps)
+
+Only events are held. Comments and pings may be dropped, and a patient upstream may send hundreds of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum, auto
+from typing import Final
 
 from troyproxy.leaks.gate import GateVerdict
 from troyproxy.proxy.call import Gate
 from troyproxy.proxy.tally import Tally, forwardable
 from troyproxy.wire.sse import Frame
+
+MAX_STRAY: Final = 64 * 1024
 
 
 class HeadState(Enum):
@@ -21,6 +27,7 @@ class HeadState(Enum):
 
     HELD = auto()
     COMMIT = auto()
+    END = auto()
     ERROR = auto()
     REJECTED = auto()
 
@@ -34,7 +41,10 @@ class StreamHead:
         self._tally, self._gates, self._can_reject = tally, gates, can_reject
         self._max_events, self._max_bytes = max_events, max_bytes
         self.frames: list[Frame] = []
+        self.stray = bytearray()
+        """Bytes that are no events at all: HTML, or the JSON of an upstream that does not stream. Bounded."""
         self._bytes = 0
+        self._waiting = False
         for gate in gates:
             gate.reset()
 
@@ -43,15 +53,28 @@ class StreamHead:
         event = self._tally.see(frame, whole=True)
         if self._tally.error is not None or self._tally.malformed:
             return HeadState.ERROR
+        if frame.is_done:
+            return HeadState.END
+        if event is None:
+            self._note_stray(frame)
+            return HeadState.HELD
         if forwardable(frame):
             self.frames.append(frame)
             self._bytes += len(frame.raw)
-        verdicts = [gate.feed(event, self._can_reject) for gate in self._gates] if event is not None else []
+        return self._judge(event)
+
+    def _judge(self, event: object) -> HeadState:
+        verdicts = [gate.feed(event, self._can_reject) for gate in self._gates]
+        self._waiting = GateVerdict.PENDING in verdicts
         if GateVerdict.REJECT in verdicts:
             return HeadState.REJECTED
-        if GateVerdict.PENDING in verdicts:
+        if self._waiting:
             return HeadState.HELD
         return HeadState.COMMIT if self._tally.output or self._full else HeadState.HELD
+
+    def _note_stray(self, frame: Frame) -> None:
+        if frame.data is None and not frame.raw.startswith(b":") and len(self.stray) < MAX_STRAY:
+            self.stray += frame.raw[:MAX_STRAY]
 
     @property
     def _full(self) -> bool:

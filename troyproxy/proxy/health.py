@@ -92,6 +92,6 @@ class HealthKeeper:
             self.state = health.prune(self.state, self._clock.now(), self._policy)
 
     def _tell(self, before: Health, event: Event) -> None:
-        change = health.transition_of(before, event)
-        if change is not None and event.provider is not None and event.model is not None:
-            self._observer.circuit_changed(event.provider, event.model, change[0].value, change[1].value)
+        turned = health.transition_of(before, event)
+        if turned is not None and turned[0] is not turned[1] and event.provider is not None and event.model is not None:
+            self._observer.circuit_changed(event.provider, event.model, turned[0].value, turned[1].value)

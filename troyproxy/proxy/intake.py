@@ -1,52 +1,25 @@
 """Reads a request body once: bounded, decompressed, decoded. Every way of being wrong has its own error.
 
-Compression bombs stop at the limit: each decoder is fed in small pieces and its output is counted as it comes.
+Compression bombs stop at the limit: a decoder yields bounded pieces, and they are counted as they come.
 """
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable
-from typing import Final, Protocol
-
-import brotli
-import zstandard
+from typing import Final
 
 from troyproxy.errors import BodyTooLarge, InvalidJSON, InvalidRequest, UnsupportedEncoding, UnsupportedMediaType
 from troyproxy.ports import Headers
 from troyproxy.proxy.answers import Receive
 from troyproxy.wire import json
+from troyproxy.wire.coding import CODECS, ERRORS
 
-PIECE: Final = 16 * 1024
-"""Compressed bytes given to a decoder at once: bounds what one step can blow up to."""
+CODINGS: Final = tuple(name.decode() for name in CODECS)
+"""Content codings that requests may use. Stacked codings are refused: nobody sends them, bombs do."""
+PLAIN: Final = frozenset({"", "identity"})
 
 
 class ClientLeft(Exception):
     """The client hung up before its request was read."""
-
-
-class Inflater(Protocol):
-    """A decompressor that works piece by piece."""
-
-    def decompress(self, data: bytes, /) -> bytes: ...
-
-
-class _Brotli:
-    def __init__(self) -> None:
-        self._inner = brotli.Decompressor()
-
-    def decompress(self, data: bytes, /) -> bytes:
-        return bytes(self._inner.process(data))
-
-
-DECODERS: Final[dict[str, Callable[[], Inflater]]] = {
-    "gzip": lambda: zlib.decompressobj(wbits=31),
-    "x-gzip": lambda: zlib.decompressobj(wbits=31),
-    "deflate": lambda: zlib.decompressobj(wbits=15),
-    "br": _Brotli,
-    "zstd": lambda: zstandard.ZstdDecompressor().decompressobj(),
-}
-"""Content codings that requests may use. Stacked codings are refused: nobody sends them, bombs do."""
 
 
 async def read_body(receive: Receive, headers: Headers, *, limit: int) -> bytes:
@@ -66,11 +39,10 @@ def refuse_declared(headers: Headers, *, limit: int) -> None:
 
 def content_coding(headers: Headers) -> str:
     """Return the request's content coding ("" for none). Raises UnsupportedEncoding."""
-    coding = next((v.decode("latin-1").strip().lower() for n, v in headers if n == b"content-encoding"), "")
-    if coding in {"", "identity"}:
-        return ""
-    if coding not in DECODERS:
-        raise UnsupportedEncoding(f"content-encoding {coding[:40]!r} is not read; use one of {', '.join(DECODERS)}")
+    given = b",".join(value for name, value in headers if name == b"content-encoding").decode("latin-1")
+    coding = ",".join(part for part in (each.strip().lower() for each in given.split(",")) if part not in PLAIN)
+    if coding and coding not in CODINGS:
+        raise UnsupportedEncoding(f"content-encoding {coding[:40]!r} is not read; use one of {', '.join(CODINGS)}")
     return coding
 
 
@@ -92,18 +64,19 @@ async def _collect(receive: Receive, limit: int) -> bytes:
 
 def inflate(body: bytes, coding: str, *, limit: int) -> bytes:
     """Return *body* decompressed. Raises BodyTooLarge past *limit* bytes and InvalidRequest for a broken stream."""
-    inflater = DECODERS[coding]()
+    codec = CODECS[coding.encode()]()
     parts: list[bytes] = []
     size = 0
     try:
-        for start in range(0, len(body), PIECE):
-            part = inflater.decompress(body[start : start + PIECE])
+        for part in codec.feed(body):
             size += len(part)
             if size > limit:
                 raise _too_large(limit)
             parts.append(part)
-    except (zlib.error, brotli.error, zstandard.ZstdError) as exc:
+    except ERRORS as exc:
         raise InvalidRequest(f"the body is not valid {coding}") from exc
+    if body and not codec.finished:
+        raise InvalidRequest(f"the {coding} body ends too early")
     return b"".join(parts)
 
 

@@ -1,35 +1,32 @@
-"""The state of one walk: which pairs were tried, which were left for the second pass, what failed last."""
+"""The state of one walk: where it is, what failed last, and where it goes from there."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from typing import Final
+from dataclasses import replace
 
 from troyproxy.catalog.providers import Account, Provider
 from troyproxy.ports import Failover
-from troyproxy.proxy.accounts import accounts_of
 from troyproxy.proxy.attempt import Attempt
-from troyproxy.proxy.bodies import MemberBody, learned_name, member_body
+from troyproxy.proxy.bodies import MemberBody, adaptations, learned_name, member_body
 from troyproxy.proxy.call import Call
-from troyproxy.proxy.client import Client, ClientGone
+from troyproxy.proxy.client import Client
 from troyproxy.proxy.ending import Ending
 from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.outcome import Broken, Served, Target
+from troyproxy.proxy.pairs import Pairs
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.policy import attempt_limit_s
 from troyproxy.proxy.recording import Recorder
 from troyproxy.resilience.breaker import Admission
-from troyproxy.resilience.classes import ErrorClass, NextStep
+from troyproxy.resilience.classes import NextStep
 from troyproxy.resilience.classify import Verdict
-from troyproxy.resilience.faults import Fault
 from troyproxy.routing.eligibility import Skip, SkipReason
 from troyproxy.routing.members import Candidate
 
-FAULTS: Final = frozenset(Fault) - {Fault.EMPTY, Fault.NOT_A_COMPLETION, Fault.LEAK, Fault.SATURATED, Fault.CANCELLED}
-"""Faults that speak of the provider's transport, whichever model was asked."""
-
-Pair = tuple[str, str]
+LEARNING = frozenset({400, 422})
+"""Statuses by which an upstream names a parameter that it does not take."""
+SHORTEST_S = 0.001
 
 
 class Journey:
@@ -40,12 +37,11 @@ class Journey:
         self._recorder = Recorder(gear, call)
         self._ending = Ending(gear, planner, call, client)
         self._candidates = call.plan.candidates if call.plan is not None else ()
-        self._deadline = asyncio.get_running_loop().time() + gear.policy.request_timeout_s
-        self._tried: set[Pair] = set()
-        self._left_out: dict[Pair, None] = {}
-        self._faults: Counter[str] = Counter()
-        self._window: int | None = None
-        """Set once a member's context was too small: only larger known windows may follow."""
+        self._pairs = Pairs(gear, self._candidates)
+        self._loop = asyncio.get_running_loop()
+        self._deadline = self._loop.time() + gear.policy.request_timeout_s
+        self._body: MemberBody | None = None
+        """Of the member that is being tried; made once, and anew when a parameter was learned."""
         self._last: Broken | None = None
         self._last_target: Target | None = None
         self._verdicts: list[Verdict] = []
@@ -58,101 +54,109 @@ class Journey:
             for at, candidate in enumerate(self._candidates):
                 if candidate.provider is None or self._spent:
                     continue
-                later = len(self._candidates) - at - 1
-                if await self._member(candidate, candidate.provider, later, second=second):
+                if await self._member(at, candidate, candidate.provider, second=second):
                     return
         await self._ending.exhausted(self._last, self._last_target, self._verdicts)
 
     @property
-    def _spent(self) -> bool:
-        over = asyncio.get_running_loop().time() >= self._deadline
-        return over or len(self._call.ledger.attempts) >= self._gear.policy.max_attempts
+    def _attempts(self) -> int:
+        return len(self._call.ledger.attempts)
 
-    async def _member(self, candidate: Candidate, provider: Provider, later: int, *, second: bool) -> bool:
+    @property
+    def _spent(self) -> bool:
+        return self._loop.time() >= self._deadline or self._attempts >= self._gear.policy.max_attempts
+
+    async def _member(self, at: int, candidate: Candidate, provider: Provider, *, second: bool) -> bool:
         """Try the accounts of one member; True when the request has been answered."""
-        barred = self._barred(candidate, provider)
+        if second and not self._pairs.noted(candidate):
+            return False
+        barred = self._pairs.barred(candidate)
         if barred is not None:
             self._skip(candidate, barred)
             return False
-        room = max(1, self._gear.policy.max_attempts - len(self._call.ledger.attempts) - later)
-        body: MemberBody | None = None
-        for _ in range(room):
-            account = self._account(candidate, provider, second=second)
-            if account is None or self._spent:
-                return False
+        self._body = None
+        last = self._attempts + self._room(at, second=second)
+        while self._attempts < last and not self._spent:
             admission = self._gear.health.admission(provider.id, candidate.model)
-            if admission is Admission.DENY:
-                self._skip(candidate, SkipReason.CIRCUIT)
+            denied = admission is Admission.DENY
+            account = None if denied else self._pick(candidate, provider, second=second)
+            if account is None:
+                self._pass_over(candidate, denied=denied)
                 return False
-            body = body or member_body(self._call, candidate, self._gear.learned)
-            step = await self._try(self._target(candidate, provider, account, later, admission), body)
+            self._body = self._body or member_body(self._call, candidate, self._gear.learned)
+            # Nothing is awaited between the admission and the attempt: a probe is leased once.
+            target = self._target(candidate, provider, account, admission, at, second=second)
+            step = await self._try(target, self._body)
             if step is not NextStep.NEXT_ACCOUNT:
                 return step is NextStep.STOP
         return False
 
-    def _barred(self, candidate: Candidate, provider: Provider) -> SkipReason | None:
-        if self._faults[provider.id] >= self._gear.policy.provider_faults:
-            return SkipReason.PROVIDER_DOWN
-        if self._window is not None and (candidate.facts.limits.context or 0) <= self._window:
-            return SkipReason.CONTEXT
-        return None
+    def _room(self, at: int, *, second: bool) -> int:
+        """Return the attempts that a member may use: those left, but one for each member behind it."""
+        left = self._gear.policy.max_attempts - self._attempts
+        return max(1, left - self._pairs.others(at, second=second))
+
+    def _pass_over(self, candidate: Candidate, *, denied: bool) -> None:
+        """Note why a member was not tried, if it was not: its state changed since the plan was made."""
+        if denied:
+            self._skip(candidate, SkipReason.CIRCUIT)
+        elif self._pairs.untouched(candidate):
+            self._skip(candidate, SkipReason.COOLDOWN)
 
     def _skip(self, candidate: Candidate, reason: SkipReason) -> None:
         provider = candidate.provider.id if candidate.provider is not None else ""
         if any(a.provider == provider and a.model == candidate.model for a in self._call.ledger.attempts):
             return  # it was tried; that its circuit opened meanwhile is no reason of its own
-        self._call.ledger.skip(Skip(candidate.spec, reason, provider))
-        self._gear.observer.skipped(provider, reason)
+        if self._call.ledger.skip(Skip(candidate.spec, reason, provider)):
+            self._gear.observer.skipped(provider, reason)
 
-    def _account(self, candidate: Candidate, provider: Provider, *, second: bool) -> Account | None:
-        """Pick the next account. The first pass notes what it leaves out; the second takes only what was noted."""
-        now = self._gear.clock.now()
-
-        def usable(account: Account) -> bool:
-            pair = (candidate.spec, account.id)
-            if pair in self._tried or (second and pair not in self._left_out):
-                return False
-            lock = self._gear.health.cooldown(provider.id, account.id, candidate.model)
-            if lock is not None and lock.soft and not second:
-                self._left_out[pair] = None
-            return lock is None or (lock.soft and second)
-
-        call = self._call
-        combo = call.resolution.combo if call.resolution is not None else None
-        return self._gear.desk.pick(
-            provider,
-            accounts_of(provider, candidate.model, candidate.account, now),
-            usable=usable,
-            round_robin=combo is not None and combo.strategy == "round-robin",
-        )
+    def _pick(self, candidate: Candidate, provider: Provider, *, second: bool) -> Account | None:
+        resolution = self._call.resolution
+        combo = resolution.combo if resolution is not None else None
+        round_robin = combo is not None and combo.strategy == "round-robin"
+        return self._pairs.pick(candidate, provider, second=second, round_robin=round_robin)
 
     def _target(
-        self, candidate: Candidate, provider: Provider, account: Account, later: int, admission: Admission
+        self,
+        candidate: Candidate,
+        provider: Provider,
+        account: Account,
+        admission: Admission,
+        at: int,
+        *,
+        second: bool,
     ) -> Target:
-        policy, stream = self._gear.policy, self._call.stream
-        own_s = policy.first_byte_of(provider, stream=stream)
-        own_s += policy.first_output_of(provider) if stream else 0.0
-        left_s = self._deadline - asyncio.get_running_loop().time()
+        others = self._pairs.others(at, second=second)
         target = Target(
             candidate=candidate,
             provider=provider,
             account=account,
             started_at=self._gear.clock.now(),
             probe=admission is Admission.PROBE,
-            limit_s=min(attempt_limit_s(own_s, left_s, later), max(left_s, 0.001)),
-            can_reject=later > 0,
+            limit_s=self._limit_s(provider, others),
+            can_reject=others > 0 and self._attempts + 1 < self._gear.policy.max_attempts,
         )
         if target.probe:
             self._gear.health.lease_probe(target)
         return target
 
+    def _limit_s(self, provider: Provider, others: int) -> float:
+        policy, stream = self._gear.policy, self._call.stream
+        own_s = policy.first_byte_of(provider, stream=stream)
+        own_s += policy.first_output_of(provider) if stream else 0.0
+        left_s = self._deadline - self._loop.time()
+        return max(SHORTEST_S, min(attempt_limit_s(own_s, left_s, others), left_s))
+
     async def _try(self, target: Target, body: MemberBody) -> NextStep:
         """Make one attempt, and the one retry that a learned parameter earns; return where the walk goes."""
-        self._tried.add((target.candidate.spec, target.account.id))
+        self._pairs.take(target)
         self._note_failover(target)
         outcome = await self._attempt(target, body)
-        if isinstance(outcome, Broken) and (better := self._learn(target, body, outcome)) is not None:
-            outcome = await self._attempt(target, better)
+        if isinstance(outcome, Broken) and self._learns(target, body, outcome):
+            self._body = member_body(self._call, target.candidate, self._gear.learned)
+            left_s = max(SHORTEST_S, self._deadline - self._loop.time())
+            target = replace(target, started_at=self._gear.clock.now(), limit_s=min(target.limit_s, left_s))
+            outcome = await self._attempt(target, self._body)
         if isinstance(outcome, Served):
             return NextStep.STOP
         return await self._failed(target, outcome)
@@ -160,36 +164,37 @@ class Journey:
     async def _attempt(self, target: Target, body: MemberBody) -> Broken | Served:
         """Run one attempt. Whatever it was, its record is written and a probe's lease ends with it."""
         self._call.ledger.note_adapted(body.changes.adapted)
+        for parameter, action in adaptations(body.changes):
+            self._gear.observer.adapted(target.provider.id, parameter, action)
+        outcome: Broken | Served | None = None
         try:
             with self._recorder.attempt(target):
                 attempt = Attempt(self._gear, self._call, target, self._client, self._recorder)
                 outcome = await attempt.run(body.content)
                 if isinstance(outcome, Broken):
                     self._verdict = self._recorder.broken(outcome)
-        except (asyncio.CancelledError, ClientGone):
-            self._gear.health.return_probe(target)
-            raise
+        finally:
+            if outcome is None and target.probe:
+                self._gear.health.return_probe(target)
         return outcome
 
-    def _learn(self, target: Target, body: MemberBody, broken: Broken) -> MemberBody | None:
-        """Remember a parameter that this 400 names, and return the body without it; None when it names none."""
-        name, candidate = self._verdict.parameter, target.candidate
-        if name is None or broken.failure.status != 400 or self._spent or not body.may_learn(name, self._call):
-            return None
-        self._gear.learned.learn(target.provider.id, candidate.model, learned_name(name))
+    def _learns(self, target: Target, body: MemberBody, broken: Broken) -> bool:
+        """Remember a parameter that the upstream's refusal names; False when it names none that we may drop."""
+        name, spec = self._verdict.parameter, target.candidate.spec
+        status = broken.failure.status
+        if name is None or status not in LEARNING or self._spent or not body.may_learn(name, self._call):
+            return False
+        self._gear.learned.learn(target.provider.id, target.candidate.model, learned_name(name))
         self._gear.observer.adapted(target.provider.id, learned_name(name), "learned")
-        self._call.ledger.say(f"learned: {candidate.spec} does not take {learned_name(name)}; once more without it")
-        return member_body(self._call, candidate, self._gear.learned)
+        self._call.ledger.say(f"learned: {spec} does not take {learned_name(name)}; once more without it")
+        return True
 
     async def _failed(self, target: Target, broken: Broken) -> NextStep:
         verdict = self._verdict
         self._gear.health.failed(target, verdict)
+        self._pairs.failed(target, broken.failure, verdict)
         self._last, self._last_target = broken, target
         self._verdicts.append(verdict)
-        if broken.failure.fault in FAULTS:
-            self._faults[target.provider.id] += 1
-        if verdict.error_class is ErrorClass.CONTEXT:
-            self._window = max(self._window or 0, target.candidate.facts.limits.context or 0)
         if verdict.step is not NextStep.STOP:
             return verdict.step
         await self._ending.stopped(broken, target, verdict)

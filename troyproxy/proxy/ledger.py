@@ -12,6 +12,7 @@ from troyproxy.routing.eligibility import Skip
 
 SHOWN: Final = 10
 """Entries of the trail and the skip list that fit into a header."""
+UNBOUNDED: Final = 1 << 20
 
 
 @dataclass(slots=True)
@@ -43,15 +44,23 @@ class Ledger:
         """Add a line to the play-by-play."""
         self.lines.append(line)
 
-    def skip(self, skip: Skip) -> None:
-        """Note a member that was passed over; the same member and reason once."""
-        if skip not in self.skipped:
-            self.skipped.append(skip)
-            self.say(f"skip {skip.spec}: {skip.reason}")
+    def note_status(self, status: int) -> None:
+        """Note what the client is answered."""
+        self.status = status
+
+    def skip(self, skip: Skip) -> bool:
+        """Note a member that was passed over; the same member and reason once. Return whether it is news."""
+        if skip in self.skipped:
+            return False
+        self.skipped.append(skip)
+        self.say(f"skip {skip.spec}: {skip.reason}")
+        return True
 
     def note_adapted(self, changes: tuple[str, ...]) -> None:
-        """Note what was changed in the request for a member; each change once."""
-        self.adapted.extend(change for change in changes if change not in self.adapted)
+        """Note what is changed in the request for the attempt that begins; what others were sent is in the lines."""
+        self.adapted = list(changes)
+        if changes:
+            self.say(f"  adapted: {', '.join(changes)}")
 
     def serve(self, provider: str, model: str, account: str) -> None:
         """Note the target that serves the client."""
@@ -76,19 +85,32 @@ class Ledger:
     @property
     def trail(self) -> str:
         """The attempts, compact: ``alpha/m1#A=rate,beta/m2#B=ok``; ASCII, at most ten, then a count."""
+        return self.trail_within(UNBOUNDED)
+
+    def trail_within(self, limit: int) -> str:
+        """Return the trail in at most *limit* bytes; what does not fit is counted."""
         shown = [f"{_ascii(a.provider)}/{_ascii(a.model)}#{_ascii(a.account)}={a.outcome}" for a in self.attempts]
-        return _listed(shown)
+        return _listed(shown, limit)
 
     @property
     def skips(self) -> str:
         """The skips, compact: ``spec=reason,…``; ASCII, at most ten, then a count."""
-        return _listed([f"{_ascii(s.spec)}={s.reason}" for s in self.skipped])
+        return self.skips_within(UNBOUNDED)
+
+    def skips_within(self, limit: int) -> str:
+        """Return the skips in at most *limit* bytes; what does not fit is counted."""
+        return _listed([f"{_ascii(s.spec)}={s.reason}" for s in self.skipped], limit)
 
 
 def _ascii(text: str) -> str:
-    return quote(text[:80], safe="/:.-_~@+")
+    return quote(text[:80], safe="/:.-_~@+", errors="replace")
 
 
-def _listed(items: list[str]) -> str:
-    more = len(items) - SHOWN
-    return ",".join(items[:SHOWN]) + (f",+{more}" if more > 0 else "")
+def _listed(items: list[str], limit: int) -> str:
+    """Return as many of *items* as fit, whole, and how many more there are."""
+    for shown in range(min(len(items), SHOWN), 0, -1):
+        more = len(items) - shown
+        text = ",".join(items[:shown]) + (f",+{more}" if more else "")
+        if len(text) <= limit:
+            return text
+    return f"+{len(items)}" if items else ""

@@ -52,6 +52,7 @@ class Life:
         async with self._turn:
             if self._stack is not None:
                 return
+            self.stopping = False
             async with AsyncExitStack() as stack:
                 stack.push_async_callback(self._store.stop)
                 await self._store.start()
@@ -59,8 +60,11 @@ class Life:
                 await self._snapshots.reload(await self._revision())
                 await self._restore()
                 tasks = [asyncio.get_running_loop().create_task(_run(work)) for work in self._background]
+                for task in tasks:
+                    task.add_done_callback(_told)
                 stack.push_async_callback(_end, tasks)
                 self._stack = stack.pop_all()
+                self.stopping = False
             for warning in self._snapshots.current.warnings:
                 LOGGER.warning("%s", warning)
 
@@ -76,6 +80,10 @@ class Life:
         except StoreUnavailable as exc:
             LOGGER.warning("cooldowns and circuits of the last run cannot be read: %s", exc)
 
+    def stop_soon(self) -> None:
+        """Say that `stop` will follow: ``/readyz`` fails from now on, everything else goes on."""
+        self.stopping = True
+
     async def stop(self) -> None:
         """Stop once."""
         self.stopping = True
@@ -89,10 +97,14 @@ async def _run(work: Background) -> None:
     await work()
 
 
+def _told(task: asyncio.Task[None]) -> None:
+    """Background work never ends by itself; if it died of a bug, say so now and not at the stop."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        LOGGER.error("background work has failed", exc_info=error)
+
+
 async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:
-    """Cancel and await background *tasks*; one that had died of a bug says so here."""
+    """Cancel and await background *tasks*."""
     for task in tasks:
         task.cancel()
-    for outcome in await asyncio.gather(*tasks, return_exceptions=True):
-        if isinstance(outcome, Exception):
-            LOGGER.error("background work had failed", exc_info=outcome)
+    await asyncio.gather(*tasks, return_exceptions=True)

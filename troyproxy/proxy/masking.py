@@ -1,15 +1,15 @@
 """Takes secrets out of an upstream's own words before a client reads them. Nothing else of the text changes.
 
 Upstreams quote what they were sent: the whole key, its first or last characters around stars, or their own URL with a
-key in the query.
+key in the query. What is looked for is what is configured, in plain and in the spellings of JSON and of URLs.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from troyproxy.catalog.providers import Provider
 from troyproxy.catalog.snapshot import Snapshot
@@ -17,35 +17,77 @@ from troyproxy.catalog.snapshot import Snapshot
 MASK: Final = b"***"
 MIN_SECRET: Final = 6
 HEAD: Final = 8
+SHORT_HEAD: Final = 3
 TAIL: Final = 4
+
+_CREDENTIAL: Final = re.compile(r"key|token|secret|passw|auth|cookie|sig", re.IGNORECASE)
+"""Names of fixed headers and query parameters whose values are secrets; versions and regions are none."""
+_GLUED: Final = r"[^\s\"'<>,;)\]}\\]"
+_STARS: Final = "(?:[*.•…xX]|\\\\u20(?:22|26))"
+_REST_OF_URL: Final = rb"(?:\\/|[^\s\"'<>\\])*"
 
 
 def secrets_of(snapshot: Snapshot) -> list[str]:
     """Return every configured upstream secret, the longest first."""
-    accounts = (account for provider in snapshot.providers.values() for account in provider.accounts)
-    found = {account.api_key.reveal() for account in accounts if account.api_key is not None}
+    found = {secret for provider in snapshot.providers.values() for secret in _secrets(provider)}
     return sorted((secret for secret in found if len(secret) >= MIN_SECRET), key=len, reverse=True)
 
 
+def _secrets(provider: Provider) -> Iterator[str]:
+    yield from (account.api_key.reveal() for account in provider.accounts if account.api_key is not None)
+    fixed = (*provider.headers, *provider.query)
+    yield from (value.removeprefix("Bearer ") for name, value in fixed if _CREDENTIAL.search(name))
+    base = _split(provider.base_url)
+    yield unquote(base.password or "") if base is not None else ""
+
+
 def masked(text: bytes, snapshot: Snapshot, provider: Provider) -> bytes:
-    """Return *text* without a configured secret, its visible head or tail, or the provider's URLs."""
+    """Return *text* without a configured secret, its visible head or tail, or the address of *provider*."""
     for secret in secrets_of(snapshot):
         text = _pattern(secret).sub(MASK, text)
-    for pattern in _urls(provider):
-        text = pattern.sub(b"https://" + MASK, text)
+    for pattern, mask in _addresses(provider):
+        text = pattern.sub(mask, text)
     return text
 
 
 def _pattern(secret: str) -> re.Pattern[bytes]:
-    """The secret; its head with what is glued to it; or stars with its tail glued to them."""
-    forms = [re.escape(secret)]
+    """The secret; its head with what is glued to it; a shorter head before stars; stars with its tail glued to them."""
+    forms = [_spelt(secret)]
     if len(secret) >= 2 * HEAD:
-        forms.append(re.escape(secret[:HEAD]) + r"[^\s\"'<>,;)\]}\\]*")
-        forms.append(r"[*.•…xX]{2,}" + re.escape(secret[-TAIL:]))
-    return re.compile("|".join(forms).encode())
+        forms.append(f"{_spelt(secret[:HEAD])}{_GLUED}*")
+        forms.append(f"{_spelt(secret[:SHORT_HEAD])}{_GLUED}{{0,12}}?{_STARS}{{3,}}{_GLUED}*")
+        forms.append(_STARS + "{2,}" + _spelt(secret[-TAIL:]))
+    return re.compile("|".join(forms).encode("utf-8", "surrogatepass"))
 
 
-def _urls(provider: Provider) -> Iterable[re.Pattern[bytes]]:
-    host = urlsplit(provider.base_url).netloc
-    if host:
-        yield re.compile(rb"https?:(?:\\?/){2}" + re.escape(host.encode()) + rb"[^\s\"'<>\\]*")
+def _spelt(text: str) -> str:
+    """Return a pattern for *text* as it may stand in plain text, in JSON and in a URL."""
+    return "".join(char if char.isascii() and char.isalnum() else _odd(char) for char in text)
+
+
+def _odd(char: str) -> str:
+    quoted = "".join(f"%{byte:02x}" for byte in char.encode("utf-8", "replace"))
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    escaped = "".join(rf"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    return rf"(?:\\?{re.escape(char)}|(?i:{escaped}|{quoted}))"
+
+
+def _addresses(provider: Provider) -> Iterable[tuple[re.Pattern[bytes], bytes]]:
+    """Yield the provider's URLs; and its host alone where it tells of the inside: an address or an explicit port."""
+    base = _split(provider.base_url)
+    if base is None or not base.hostname:
+        return
+    host = re.escape(f"[{base.hostname}]".encode() if ":" in base.hostname else base.hostname.encode())
+    where = host if base.port is None else host + b":%d" % base.port
+    yield re.compile(rb"(?i:https?:(?:\\?/){2}(?:[^\s/@\"']*@)?" + where + rb")" + _REST_OF_URL), b"https://" + MASK
+    if base.port is not None or re.fullmatch(r"[0-9.]+|.*:.*", base.hostname):
+        yield re.compile(rb"(?i:(?<![\w.-])" + where + rb"(?![\w.-]))"), MASK
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts

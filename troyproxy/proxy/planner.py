@@ -6,7 +6,7 @@ also applies the strategies' effects (cursors move when a plan is made) and refu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import Final
 
@@ -53,8 +53,8 @@ class Planner:
         for effect in plan.effects:
             self._cursors[effect.combo_id] = Cursor(at=effect.at, left=effect.left)
         for skip in plan.skipped:
-            call.ledger.skip(skip)
-            self._observer.skipped(skip.provider, skip.reason)
+            if call.ledger.skip(skip):
+                self._observer.skipped(skip.provider, skip.reason)
         if not plan.candidates:
             raise self.unavailable(call, tuple(leaves(root)), plan.skipped)
         call.plan = plan
@@ -77,7 +77,9 @@ class Planner:
 
         return root, order(root, eligible, self._cursors, Random(call.seed), now)  # noqa: S311 -- seeded, replayable
 
-    def _root(self, call: Call, resolution: Resolution, needs: Needs) -> Group:
+    @staticmethod
+    def _root(call: Call, resolution: Resolution, needs: Needs) -> Group:
+        """Return the tree of members."""
         return root_of(
             resolution,
             call.snapshot,
@@ -103,10 +105,11 @@ class Planner:
     def unavailable(self, call: Call, members: Iterable[Candidate], skips: Sequence[Skip]) -> NoEligibleMember:
         """Return the error for a call that nobody can serve, with the reasons."""
         details = [{"member": skip.spec, "reason": str(skip.reason)} for skip in skips]
-        told = "; ".join(f"{skip.spec}: {skip.reason}" for skip in skips[:20]) or "it has no members"
-        name = call.resolution.canonical if call.resolution is not None else ""
+        members = list(members)
+        told = "; ".join(f"{skip.spec}: {self._reason(skip, members)}" for skip in skips[:20]) or "it has no members"
+        name = call.resolution.canonical[:200] if call.resolution is not None else ""
         if skips and all(skip.reason is SkipReason.CONTEXT for skip in skips):
-            return _too_long(call, list(members), details)
+            return _too_long(call, members, details)
         locked = [skip for skip in skips if skip.reason in LOCKED]
         if not locked:
             return NoEligibleMember(f"no member of {name!r} can serve this request: {told}", details=details)
@@ -122,19 +125,38 @@ class Planner:
         now = self._clock.now()
         waits: list[float] = []
         limited = True
-        for candidate in candidates:
-            provider = candidate.provider
-            if provider is None:
-                continue
-            for account in accounts_of(provider, candidate.model, candidate.account, now):
-                waits.append(self._health.eligible_at(provider.id, account.id, candidate.model) - now)
-                lock = self._health.cooldown(provider.id, account.id, candidate.model)
-                limited = limited and lock is not None and lock.error_class is ErrorClass.RATE
+        for pair in (pair for candidate in candidates for pair in self._pairs(candidate)):
+            waits.append(self._health.eligible_at(*pair) - now)
+            lock = self._health.cooldown(*pair)
+            limited = limited and lock is not None and lock.error_class is ErrorClass.RATE
         return min(waits, default=0.0), limited and bool(waits)
 
-    def retry_in_s(self, candidates: Iterable[Candidate]) -> float | None:
-        """Return when a new request would find somebody, in seconds; None when it would at once."""
-        wait_s, _ = self._wait(candidates)
+    def _reason(self, skip: Skip, members: Iterable[Candidate]) -> str:
+        """Return the reason with the class of the failure behind a cooldown."""
+        if skip.reason is not SkipReason.COOLDOWN:
+            return str(skip.reason)
+        pairs = (pair for member in members if member.spec == skip.spec for pair in self._pairs(member))
+        locks = [lock for pair in pairs if (lock := self._health.cooldown(*pair)) is not None]
+        return f"{skip.reason} ({min(locks, key=lambda lock: lock.until).error_class})" if locks else str(skip.reason)
+
+    def _pairs(self, candidate: Candidate) -> Iterator[tuple[str, str, str]]:
+        provider, model = candidate.provider, candidate.model
+        if provider is not None:
+            for account in accounts_of(provider, model, candidate.account, self._clock.now()):
+                yield provider.id, account.id, model
+
+    def members(self, call: Call) -> tuple[Candidate, ...]:
+        """Return every member behind the call's name, eligible or not."""
+        return tuple(leaves(self._root(call, *_decided(call))))
+
+    def retry_in_s(self, call: Call) -> float | None:
+        """Return when a new request would find somebody, in seconds; None when it would at once, or never."""
+        plan = call.plan
+        if plan is None:
+            return None
+        open_to_it = {candidate.spec for candidate in plan.candidates}
+        open_to_it |= {skip.spec for skip in plan.skipped if skip.reason in LOCKED}
+        wait_s, _ = self._wait(member for member in self.members(call) if member.spec in open_to_it)
         return wait_s if wait_s > 0 else None
 
 

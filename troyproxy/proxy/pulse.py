@@ -7,14 +7,18 @@ on, but a final failure can then only be told in-band.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Final
 
 from troyproxy.ports import Headers
 from troyproxy.proxy.client import Client, ClientGone
 from troyproxy.wire.sse import Frame, encode_comment
 
-_KEEPALIVE = Frame(raw=encode_comment("keep-alive"), data=None)
+LOGGER: Final = logging.getLogger("troyproxy")
+
+_KEEPALIVE: Final = Frame(raw=encode_comment("keep-alive"), data=None)
 
 
 @asynccontextmanager
@@ -29,15 +33,17 @@ async def pulse(client: Client, headers: Headers, *, open_after_s: float, every_
     finally:
         beat.cancel()
         await asyncio.wait({beat})
+        if not beat.cancelled() and (error := beat.exception()) is not None:
+            LOGGER.error("the keep-alive had failed", exc_info=error)
 
 
 async def _beat(client: Client, headers: Headers, open_after_s: float, every_s: float) -> None:
     try:
         if open_after_s:
             await asyncio.sleep(open_after_s)
-            await client.open(200, headers)
-            await client.frames([_KEEPALIVE], more=True)
-        while every_s:
+            if await client.open(200, headers):
+                await client.frames([_KEEPALIVE], more=True)
+        while every_s and not client.finished:
             await asyncio.sleep(_wait_s(client, every_s))
             if client.started and _wait_s(client, every_s) >= every_s:
                 await client.frames([_KEEPALIVE], more=True)

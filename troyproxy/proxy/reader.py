@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from troyproxy.ports import UpstreamResponse
-from troyproxy.wire.sse import Frame, FrameDecoder
+from troyproxy.wire.sse import Frame, FrameDecoder, StreamTooLong
 
 
 class FrameReader:
@@ -16,18 +16,31 @@ class FrameReader:
         self._decoder = FrameDecoder(limit)
         self._ended = False
         self._back: list[Frame] = []
+        self._failure: StreamTooLong | None = None
 
     async def next(self) -> list[Frame]:
         """Return the next frames, at least one; an empty list at the end. Raises UpstreamFailed, StreamTooLong."""
         if self._back:
             frames, self._back = self._back, []
             return frames
+        if self._failure is not None:
+            raise self._failure
         while not self._ended:
             chunk = await anext(self._chunks, None)
             self._ended = chunk is None
-            if frames := self._decoder.feed(chunk or b"", last=self._ended):
+            if frames := self._cut(chunk or b""):
                 return frames
         return []
+
+    def _cut(self, chunk: bytes) -> list[Frame]:
+        """Return the frames that *chunk* completes; an event that is too long fails only after those before it."""
+        try:
+            return self._decoder.feed(chunk, last=self._ended)
+        except StreamTooLong as exc:
+            self._failure = exc
+            if not exc.frames:
+                raise
+            return exc.frames
 
     def give_back(self, frames: list[Frame]) -> None:
         """Put frames that were read but not used before what comes next."""

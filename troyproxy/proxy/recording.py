@@ -11,6 +11,7 @@ from troyproxy.accounting.usage import Usage
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.outcome import Broken, Target
+from troyproxy.proxy.policy import WalkPolicy
 from troyproxy.resilience.classes import ErrorClass
 from troyproxy.resilience.classify import Failure, Verdict, classify
 
@@ -21,6 +22,11 @@ class Recorder:
     def __init__(self, gear: Gear, call: Call) -> None:
         self._gear, self._call = gear, call
         self._began = 0.0
+
+    @property
+    def policy(self) -> WalkPolicy:
+        """What the walk goes by."""
+        return self._gear.policy
 
     @contextmanager
     def attempt(self, target: Target) -> Iterator[None]:

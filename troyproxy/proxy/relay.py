@@ -15,11 +15,13 @@ from troyproxy.errors import type_of
 from troyproxy.ports import UpstreamFailed, UpstreamResponse
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.client import Client
+from troyproxy.proxy.exhausted import curable
 from troyproxy.proxy.head import HeadState, StreamHead
+from troyproxy.proxy.masking import masked
 from troyproxy.proxy.outcome import Broken, Served, Target
-from troyproxy.proxy.policy import WalkPolicy
 from troyproxy.proxy.reader import FrameReader
-from troyproxy.proxy.tally import Tally, forwardable
+from troyproxy.proxy.recording import Recorder
+from troyproxy.proxy.tally import Tally, choices_of, forwardable
 from troyproxy.resilience.classify import Failure
 from troyproxy.resilience.faults import Fault
 from troyproxy.wire import chat, json
@@ -37,13 +39,13 @@ Commit = Callable[[], Awaitable[None]]
 class StreamRelay:
     """Relays one response. `commit` is awaited once, at the commit point: it records the success and sends the head."""
 
-    def __init__(self, call: Call, target: Target, client: Client, policy: WalkPolicy, commit: Commit) -> None:
+    def __init__(self, call: Call, target: Target, client: Client, recorder: Recorder, commit: Commit) -> None:
         self._call, self._target, self._client = call, target, client
-        self._policy, self._commit = policy, commit
-        choices = call.payload.get("n")
-        self._tally = Tally(choices=choices if isinstance(choices, int) else 1)
+        self._recorder, self._policy, self._commit = recorder, recorder.policy, commit
+        self._tally = Tally(choices=choices_of(call.payload))
+        self._done = Frame(raw=DONE, data=b"[DONE]")
         self._loop = asyncio.get_running_loop()
-        self._last_event = 0.0
+        self._last_event = self._quiet_since = 0.0
 
     @property
     def usage(self) -> Usage | None:
@@ -62,7 +64,13 @@ class StreamRelay:
         self._last_event = self._loop.time()
         await self._commit()
         await self._client.frames(held, more=True)
-        return await self._pump(reader)
+        self._quiet_since = self._loop.time()
+        outcome = await self._pump(reader)
+        if self._tally.dropped:
+            self._call.ledger.say(f"dropped {self._tally.dropped} data lines that were no JSON objects")
+        return outcome
+
+    # --- HELD ---
 
     async def _hold(self, reader: FrameReader) -> Broken | list[Frame]:
         policy, target = self._policy, self._target
@@ -78,7 +86,7 @@ class StreamRelay:
             async with asyncio.timeout(min(policy.first_output_of(target.provider), target.limit_s)):
                 return await self._until_output(reader, head)
         except TimeoutError:
-            return self._broken(Fault.TIMEOUT_IDLE)
+            return self._broken(Fault.TIMEOUT_TOTAL)
         except UpstreamFailed as exc:
             return self._broken(exc.fault)
         except StreamTooLong:
@@ -93,54 +101,66 @@ class StreamRelay:
                 if state is HeadState.COMMIT:
                     reader.give_back(batch[at + 1 :])
                     return head.frames
+                if state is HeadState.END:
+                    reader.give_back(batch[at:])
+                    return self._ended_early(head)
                 if state is not HeadState.HELD:
                     return self._refused(state)
-        if self._tally.output:  # the gates never made up their minds: the end of the stream decides for them
+        return self._ended_early(head)
+
+    def _ended_early(self, head: StreamHead) -> Broken | list[Frame]:
+        """The stream is over and nothing was sent. A proper end decides for gates that still wait."""
+        if self._tally.output and (self._tally.done or self._tally.finished):
             return head.frames
-        return self._broken(Fault.EMPTY)
+        if self._tally.events:
+            return self._broken(Fault.EMPTY if self._tally.done else Fault.RESET)  # a role is no answer
+        body = bytes(head.stray)
+        error = chat.error_of(_decoded(body))
+        if error is not None:
+            return self._in_band(error)
+        return self._broken(Fault.NOT_A_COMPLETION if body.strip() else Fault.EMPTY)
 
     def _refused(self, state: HeadState) -> Broken:
-        error = self._tally.error
         if state is HeadState.REJECTED:
             return self._broken(Fault.LEAK)
-        if error is None:
-            return self._broken(Fault.NOT_A_COMPLETION)
-        body = json.encode({"error": error})
-        failure = self._failure(chat.error_code(error), body=body, in_band=True)
-        return Broken(failure, usage=self._tally.usage, message=chat.error_message(error))
+        return self._broken(Fault.NOT_A_COMPLETION) if self._tally.error is None else self._in_band(self._tally.error)
+
+    def _in_band(self, error: object) -> Broken:
+        return Broken(self._said(error), usage=self._tally.usage, message=chat.error_message(error))
+
+    def _broken(self, fault: Fault) -> Broken:
+        return Broken(self._failure(fault=fault), usage=self._tally.usage)
+
+    def _said(self, error: object) -> Failure:
+        """Return the failure that an error object under a 200 tells of."""
+        return self._failure(chat.error_code(error), body=json.encode({"error": error}), in_band=True)
 
     def _failure(
         self, status: int | None = None, *, fault: Fault | None = None, body: bytes = b"", in_band: bool = False
     ) -> Failure:
-        candidate = self._target.candidate
         return Failure(
             status=status,
             body=body,
             fault=fault,
             provider=self._target.provider.id,
-            model=candidate.model,
+            model=self._target.candidate.model,
             body_sent=True,
             in_band=in_band,
         )
 
-    def _broken(self, fault: Fault) -> Broken:
-        return Broken(self._failure(fault=fault), usage=self._tally.usage)
+    # --- COMMITTED ---
 
     async def _pump(self, reader: FrameReader) -> Served:
         idle_s = self._policy.idle_of(self._target.provider)
         try:
             async with asyncio.timeout(None) as clock:
-                while True:
-                    clock.reschedule(self._last_event + idle_s)
+                while not self._tally.done and self._tally.error is None:
+                    clock.reschedule(self._quiet_since + idle_s)
                     batch = await reader.next()
                     clock.reschedule(None)
                     if not batch:
-                        break
+                        return await self._ended(Fault.RESET)
                     await self._forward(batch)
-                    if self._tally.error is not None:
-                        return await self._cut_by_error(self._tally.error)
-                    if self._tally.done:
-                        return await self._finish()
         except TimeoutError:
             return await self._cut("timeout", f"upstream idle for over {round(idle_s * 1000)} ms", Fault.TIMEOUT_IDLE)
         except UpstreamFailed as exc:
@@ -148,28 +168,33 @@ class StreamRelay:
         except StreamTooLong:
             limit = self._policy.max_event >> 20
             return await self._cut("stream_too_large", f"one event was larger than {limit} MiB", Fault.PROTOCOL)
-        return await self._ended(Fault.RESET)
+        return await self._finish() if self._tally.error is None else await self._cut_by_error(self._tally.error)
 
     async def _forward(self, batch: list[Frame]) -> None:
         passed: list[Frame] = []
         before = self._tally.events
         for frame in batch:
-            self._tally.see(frame, whole=False)
+            event = self._tally.see(frame, whole=False)
+            if frame.is_done:
+                self._done = frame
             if self._tally.error is not None or frame.is_done:
                 break
-            if forwardable(frame):
+            if forwardable(frame) and (frame.complete or event is not None):
                 passed.append(frame)
+        now = self._loop.time()
         if self._tally.events > before:
-            self._note_gap()
+            self._note_event(now)
         if passed:
             await self._client.frames(passed, more=True)
+        self._quiet_since += self._loop.time() - now  # what the client took its time for is not the upstream's silence
 
-    def _note_gap(self) -> None:
-        now = self._loop.time()
+    def _note_event(self, now: float) -> None:
         gaps = self._call.ledger.gaps_s
         if len(gaps) < GAP_SAMPLE:
             gaps.append(now - self._last_event)
-        self._last_event = now
+        self._last_event = self._quiet_since = now
+
+    # --- the end, once ---
 
     async def _ended(self, fault: Fault) -> Served:
         if self._tally.finished:
@@ -177,13 +202,14 @@ class StreamRelay:
         return await self._cut("upstream_disconnected", "the upstream ended the stream before it was complete", fault)
 
     async def _finish(self) -> Served:
-        await self._client.frames([Frame(raw=DONE, data=b"[DONE]")], more=False)
+        await self._client.frames([self._done], more=False)
         return Served(self._tally.usage)
 
     async def _cut_by_error(self, error: object) -> Served:
-        status = chat.error_code(error)
-        failure = self._failure(status, body=json.encode({"error": error}), in_band=True)
-        return await self._error_event("upstream_error", chat.error_message(error), failure, status or 502)
+        failure = self._said(error)
+        said = chat.error_message(error).encode("utf-8", "replace")
+        message = masked(said, self._call.snapshot, self._target.provider).decode("utf-8", "replace")
+        return await self._error_event("upstream_error", message, failure, failure.status or 502)
 
     async def _cut(self, code: str, message: str, fault: Fault) -> Served:
         return await self._error_event(code, message, self._failure(fault=fault), 504 if code == "timeout" else 502)
@@ -197,7 +223,14 @@ class StreamRelay:
             code=code,
             request_id=self._call.request_id,
             attempts=len(ledger.attempts),
-            retryable=True,
+            retryable=curable([self._recorder.verdict(failure)]),
         )
         await self._client.frames([Frame(raw=event, data=event[6:].strip())], more=False)
         return Served(self._tally.usage, cut=failure)
+
+
+def _decoded(body: bytes) -> object:
+    try:
+        return json.decode(body)
+    except json.MalformedJSON:
+        return None

@@ -6,6 +6,7 @@ ASCII, percent-encoded where needed, together under 1 KiB, no URL, no upstream m
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from troyproxy.ports import Headers
@@ -13,28 +14,47 @@ from troyproxy.proxy.call import Call
 from troyproxy.proxy.policy import WalkPolicy
 from troyproxy.wire.headers import ascii_value, to_client
 
-LONG: Final = 260
+LONG: Final = 200
 """Bytes of the longest story header; the others are short by nature."""
-SHORT: Final = 96
+SHORT: Final = 72
 REQUEST_ID: Final = b"x-troy-request-id"
+ATTEMPTS: Final = b"x-troy-attempts"
 STREAM_HEADERS: Final[Headers] = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
+EVENT_STREAM: Final = (b"content-type", b"text/event-stream; charset=utf-8")
+JSON: Final = (b"content-type", b"application/json")
+_HALF_ESCAPE: Final = re.compile(rb"%[0-9A-F]?\Z")
 
 
 def commit_headers(call: Call, policy: WalkPolicy, upstream: Headers) -> Headers:
-    """Return the head of an answer that an upstream gives."""
+    """Return the head of an answer that an upstream gives.
+
+    By now the body is known for what it is; a content type that says otherwise would lead the layers outside astray.
+    """
+    given = to_client(upstream)
+    kind = next((value.lower() for name, value in given if name == b"content-type"), b"")
+    wanted = EVENT_STREAM if call.stream else JSON
+    if not (kind.startswith(b"text/event-stream") if call.stream else b"json" in kind):
+        given = (wanted, *(pair for pair in given if pair[0] != b"content-type"))
     own = STREAM_HEADERS if call.stream else ((b"cache-control", b"no-store"),)
-    return (*to_client(upstream), *own, *story(call, policy))
+    return exposed((*given, *own, *story(call, policy)), policy)
 
 
 def early_headers(call: Call) -> Headers:
     """Return the head of a stream that is opened before anybody answered."""
-    return ((b"content-type", b"text/event-stream; charset=utf-8"), *STREAM_HEADERS, (REQUEST_ID, _id(call)))
+    return (EVENT_STREAM, *STREAM_HEADERS, (REQUEST_ID, _id(call)))
+
+
+def exposed(headers: Headers, policy: WalkPolicy) -> Headers:
+    """Return what of *headers* a client may see."""
+    if policy.expose != "id":
+        return headers
+    return tuple(pair for pair in headers if not pair[0].startswith(b"x-troy-") or pair[0] in {REQUEST_ID, ATTEMPTS})
 
 
 def story(call: Call, policy: WalkPolicy) -> Headers:
     """Return the request's story so far."""
     ledger = call.ledger
-    always = ((REQUEST_ID, _id(call)), (b"x-troy-attempts", str(len(ledger.attempts)).encode()))
+    always = ((REQUEST_ID, _id(call)), (ATTEMPTS, str(len(ledger.attempts)).encode()))
     if policy.expose == "id":
         return always
     resolution = call.resolution
@@ -42,17 +62,22 @@ def story(call: Call, policy: WalkPolicy) -> Headers:
     served = f"{ledger.provider}/{ledger.model}" if ledger.served else ""
     overhead = f"{ledger.overhead_s * 1000:.1f}" if ledger.overhead_s is not None else ""
     told = (
-        (b"x-troy-model", served, SHORT),
-        (b"x-troy-account", ledger.account or "", SHORT),
-        (b"x-troy-combo", combo.name if combo is not None else "", SHORT),
-        (b"x-troy-strategy", combo.strategy if combo is not None else "", SHORT),
-        (b"x-troy-trail", ledger.trail, LONG),
-        (b"x-troy-skipped", ledger.skips, LONG),
-        (b"x-troy-adapted", ",".join(ledger.adapted), SHORT),
-        (b"x-troy-leak", ledger.leak or "", SHORT),
-        (b"x-troy-overhead-ms", overhead, SHORT),
+        (b"x-troy-model", _value(served)),
+        (b"x-troy-account", _value(ledger.account or "")),
+        (b"x-troy-combo", _value(combo.name if combo is not None else "")),
+        (b"x-troy-strategy", _value(combo.strategy if combo is not None else "")),
+        (b"x-troy-trail", ledger.trail_within(LONG).encode()),
+        (b"x-troy-skipped", ledger.skips_within(LONG).encode()),
+        (b"x-troy-adapted", _value(",".join(ledger.adapted))),
+        (b"x-troy-leak", _value(ledger.leak or "")),
+        (b"x-troy-overhead-ms", _value(overhead)),
     )
-    return (*always, *((name, ascii_value(text, limit=limit)) for name, text, limit in told if text))
+    return (*always, *((name, value) for name, value in told if value))
+
+
+def _value(text: str) -> bytes:
+    """Return *text* for a header; a cut never leaves half an escape."""
+    return _HALF_ESCAPE.sub(b"", ascii_value(text, limit=SHORT))
 
 
 def _id(call: Call) -> bytes:

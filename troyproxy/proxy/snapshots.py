@@ -14,6 +14,7 @@ from typing import Final
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.errors import ConfigError, StoreUnavailable
 from troyproxy.ports import Clock, Control
+from troyproxy.proxy.accounts import synthetic
 
 POLL_S: Final = 0.5
 LOGGER: Final = logging.getLogger("troyproxy.config")
@@ -31,6 +32,7 @@ class SnapshotKeeper:
         self._build, self._control, self._clock, self._on_change = build, control, clock, tuple(on_change)
         self._turn = asyncio.Lock()
         self.current = Snapshot()
+        self._refused: int | None = None
         self.error: str | None = None
         """Why the last reload was refused; None after a good one."""
 
@@ -43,7 +45,7 @@ class SnapshotKeeper:
             except ConfigError as exc:
                 self.error = str(exc)
                 raise
-            self.error = None
+            self.error = self._refused = None
             before, self.current = self.current, snapshot
             for hear in self._on_change:
                 hear(before, snapshot)
@@ -54,13 +56,19 @@ class SnapshotKeeper:
         while True:
             await self._clock.sleep(POLL_S)
             try:
-                revision = await self._control.revision()
-                if revision != self.current.revision:
-                    await self.reload(revision)
-            except ConfigError as exc:
-                LOGGER.warning("the changed configuration is not valid, the last good one stays: %s", exc)
+                await self._catch_up(await self._control.revision())
             except StoreUnavailable as exc:
                 LOGGER.debug("the control row cannot be read: %s", exc)
+
+    async def _catch_up(self, revision: int) -> None:
+        """Reload if the control row moved; what was refused once is not tried again until it moves on."""
+        if revision in {self.current.revision, self._refused}:
+            return
+        try:
+            await self.reload(revision)
+        except ConfigError as exc:
+            self._refused = revision
+            LOGGER.warning("the changed configuration is not valid, the last good one stays: %s", exc)
 
 
 def changed_accounts(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, str]]:
@@ -69,7 +77,8 @@ def changed_accounts(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, s
         now = after.providers.get(provider.id)
         kept = {account.id: account for account in now.accounts} if now is not None else {}
         moved = now is None or now.base_url != provider.base_url
-        for account in provider.accounts:
+        for account in provider.accounts or (synthetic(provider),):
             found = kept.get(account.id)
-            if moved or found is None or found.api_key != account.api_key:
+            gone = found is None and bool(provider.accounts)
+            if moved or gone or (found is not None and found.api_key != account.api_key):
                 yield provider.id, account.id

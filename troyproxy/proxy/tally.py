@@ -6,12 +6,14 @@ Before the commit point every event is decoded; after it only events that may ho
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 
 from troyproxy.accounting.usage import Usage, fuller, read_usage
 from troyproxy.wire import chat, json
 from troyproxy.wire.sse import Frame
 
+MAX_CHOICES: Final = 1 << 20
 _FINISH: Final = re.compile(rb'"finish_reason"\s*:\s*"')
 
 
@@ -40,25 +42,29 @@ class Tally:
     def see(self, frame: Frame, *, whole: bool) -> object | None:
         """Take in *frame* and return its decoded event where it was decoded; *whole*: decode whatever it is."""
         data = frame.data
-        if data is None:
-            return None
         if frame.is_done:
             self.done = True
+        if data is None or frame.is_done or is_ping(frame):
             return None
-        if not data.lstrip().startswith(b"{"):
+        if not _is_object(data):
             self.dropped += 1
             return None
-        self.events += 1
-        if not (whole or self._choices > 1 or b'"usage"' in data or b'"error"' in data or _FINISH.search(data)):
+        if frame.complete and not (whole or self._must_read(data)):
+            self.events += 1
             return None
-        return self._read(data)
+        return self._read(data, complete=frame.complete)
 
-    def _read(self, data: bytes) -> object | None:
+    def _must_read(self, data: bytes) -> bool:
+        return self._choices > 1 or b'"usage"' in data or b'"error"' in data or _FINISH.search(data) is not None
+
+    def _read(self, data: bytes, *, complete: bool) -> object | None:
         try:
             event = json.decode(data)
         except json.MalformedJSON:
-            self.malformed = True
+            # The last event of a stream that was cut is no event at all; any other is the upstream's fault.
+            self.malformed = self.malformed or complete
             return None
+        self.events += 1
         self.usage = fuller(self.usage, read_usage(event))
         self.error = chat.error_of(event)
         self._seen |= chat.seen_choices(event)
@@ -67,6 +73,28 @@ class Tally:
         return event
 
 
+def choices_of(payload: Mapping[str, object]) -> int:
+    """Return how many choices a request asks for; what is no sensible number is one."""
+    count = payload.get("n")
+    if isinstance(count, bool) or not isinstance(count, int | float) or not 1 < count <= MAX_CHOICES:
+        return 1
+    return int(count)
+
+
+def is_ping(frame: Frame) -> bool:
+    """Whether *frame* only keeps the connection alive: a comment, a named ping, or an empty object."""
+    return frame.data is None or frame.event == b"ping" or frame.data.strip() in {b"{}", b""}
+
+
 def forwardable(frame: Frame) -> bool:
-    """Whether *frame* may reach a client: comments, JSON data, or the end mark; bogus data lines may not."""
-    return frame.data is None or frame.is_done or frame.data.lstrip().startswith(b"{")
+    """Whether *frame* may reach a client: a comment, a JSON object, the end mark; no ping in ``data``, no bogus line.
+
+    The last event of a stream that ended without its blank line may, if it is whole (see `Tally.see`).
+    """
+    if frame.data is None or frame.is_done:
+        return True
+    return not is_ping(frame) and _is_object(frame.data)
+
+
+def _is_object(data: bytes) -> bool:
+    return data.lstrip().startswith(b"{")

@@ -9,6 +9,8 @@ what follows from a failure is the classifier's verdict; this file only walks.
 
 from __future__ import annotations
 
+import asyncio
+
 from troyproxy.proxy.answers import Receive, Send
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.client import Client, ClientGone, Disconnect
@@ -30,17 +32,27 @@ class Walk:
         policy = self._gear.policy
         client = Client(call, send, stall_s=policy.write_stall_s)
         call.framed = call.stream
-        async with Disconnect(receive, client) as watch:
-            try:
-                async with pulse(
-                    client,
-                    early_headers(call),
-                    open_after_s=policy.early_commit_s if call.stream else 0.0,
-                    every_s=policy.keepalive_s if call.stream else 0.0,
-                ):
-                    await Journey(self._gear, self._planner, call, client).run()
-            except ClientGone:
-                call.client_left = True
-        call.client_left = call.client_left or watch.gone
-        if call.client_left:
-            call.ledger.say("the client left")
+        try:
+            async with Disconnect(receive, client) as watch:
+                await self._walk(call, client)
+            call.client_left = call.client_left or watch.gone
+        except asyncio.CancelledError:
+            # Whoever ends us from outside ends the client's request.
+            call.client_left = call.client_left or not client.finished
+            raise
+        finally:
+            if call.client_left:
+                call.ledger.say("the client left")
+
+    async def _walk(self, call: Call, client: Client) -> None:
+        policy = self._gear.policy
+        try:
+            async with pulse(
+                client,
+                early_headers(call),
+                open_after_s=policy.early_commit_s if call.stream else 0.0,
+                every_s=policy.keepalive_s if call.stream else 0.0,
+            ):
+                await Journey(self._gear, self._planner, call, client).run()
+        except ClientGone:
+            call.client_left = True

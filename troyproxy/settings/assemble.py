@@ -41,6 +41,8 @@ class Stored:
     """Models by spec; they lie over the file's."""
     demo: Provider | None = None
     demo_combo: Combo | None = None
+    keys: Sequence[Key] = ()
+    """Client keys of the caller, beside the file's; those of the database are looked up when they are presented."""
 
 
 def assemble(
@@ -70,7 +72,7 @@ def assemble(
     return build(
         providers.values(),
         combos,
-        keys,
+        (*stored.keys, *keys),
         revision=revision,
         loaded_at=now,
         catalog=models,

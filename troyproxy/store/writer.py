@@ -84,7 +84,11 @@ class Writer:
         self._wake.set()
 
     async def start(self) -> None:
-        """Make one attempt, so that `up` says something, then start the task. Raises ConfigError from *prepare*."""
+        """Make one attempt, so that `up` says something, then start the task. Raises ConfigError from *prepare*.
+
+        It may be started again after a stop, on another event loop too: hosts do that in their tests.
+        """
+        self._wake, self._hurry, self._stopping = asyncio.Event(), asyncio.Event(), False
         try:
             await self._prepare_once()
         except StoreUnavailable as exc:

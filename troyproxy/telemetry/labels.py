@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
+from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.resilience.classes import ErrorClass
 from troyproxy.routing.eligibility import SkipReason
 
@@ -55,6 +56,28 @@ class Bounded:
             return OTHER
         self._seen.add(word)
         return word
+
+
+class KnownModels:
+    """The models that a configuration names: those that a provider lists, and those that combos call."""
+
+    def __init__(self, snapshot: Callable[[], Snapshot]) -> None:
+        self._snapshot = snapshot
+        self._seen: Snapshot | None = None
+        self._models: dict[str, set[str]] = {}
+
+    def __call__(self) -> Mapping[str, Collection[str]]:
+        """Return provider → models, worked out once for each snapshot."""
+        snapshot = self._snapshot()
+        if snapshot is not self._seen:
+            self._models = {name: set(provider.models) for name, provider in snapshot.providers.items()}
+            for member in (member for combo in snapshot.combos.values() for member in combo.members):
+                head, _, model = (member.model or "").partition("/")
+                provider = snapshot.provider(head)
+                if provider is not None and model:
+                    self._models[provider.id].add(model)
+            self._seen = snapshot
+        return self._models
 
 
 class Labels:

@@ -38,6 +38,7 @@ REQUEST_IDS: Final = (
 UPSTREAM_REQUEST_ID: Final = b"x-troy-upstream-request-id"
 MAX_ID_BYTES: Final = 200
 
+_PLAIN: Final = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 _TOKEN: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
@@ -52,8 +53,9 @@ def safe_value(value: bytes) -> bytes | None:
 
 def ascii_value(text: str, *, limit: int = 1024) -> bytes:
     """Return *text* for a diagnostic header: percent-encoded where it is not plain ASCII, at most *limit* bytes."""
-    plain = "".join(chr(c) for c in range(0x20, 0x7F) if chr(c) != "%")
-    return quote(text, safe=plain, errors="replace").encode()[:limit]
+    if text.isascii() and text.isprintable() and "%" not in text:
+        return text.encode()[:limit]
+    return quote(text, safe=_PLAIN, errors="replace").encode()[:limit]
 
 
 def first(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Shell
+
+
+def test_the_demo_combo_is_there_when_nothing_is_configured(shell: Shell) -> None:
+    assert [combo["name"] for combo in shell("combos", "list", "--json").json()] == ["demo"]
+
+
+def test_a_combo_is_created_with_its_members_in_order(shell: Shell) -> None:
+    words = ("create", "daily", "--strategy", "round-robin", "--member", "demo/ok", "--member", "combo/demo")
+    made = shell("combos", *words, "--json").json()
+    assert (made["strategy"], made["members"]) == (
+        "round-robin",
+        [{"model": "demo/ok", "weight": 1.0}, {"combo": "demo", "weight": 1.0}],
+    )
+    assert shell("combos", "show", "daily", "--json").json() == made
+
+
+def test_a_combo_is_shown_as_a_table(shell: Shell) -> None:
+    shown = shell("combos", "show", "demo").out.split("\n")
+    assert shown[0].split() == ["NAME", "ID", "STRATEGY", "MEMBERS", "ORIGIN"]
+    assert shown[3].split() == ["1", "demo/fail-429-retry-1", "1"]
+
+
+def test_the_list_is_a_table(shell: Shell) -> None:
+    assert shell("combos", "list").out.split("\n")[1].split()[:3] == ["demo", "demo", "fallback"]
+
+
+def test_an_odd_member_is_a_warning(shell: Shell) -> None:
+    made = shell("combos", "create", "daily", "-m", "nowhere/model")
+    assert made.status == 0
+    assert "member 'nowhere/model' is skipped" in made.err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("auto", "-m", "demo/ok"), "auto is reserved"),
+        (("daily", "-m", "demo/ok", "-s", "nonsense"), "strategy"),
+        (("demo", "-m", "demo/ok"), "is built in"),
+        (("daily", "-m", "combo/daily"), "daily → daily"),
+    ],
+)
+def test_what_the_api_refuses_is_refused_here(shell: Shell, words: tuple[str, ...], told: str) -> None:
+    done = shell("combos", "create", *words)
+    assert (done.status, done.out) == (1, "")
+    assert told in done.err
+
+
+def test_a_combo_of_the_file_is_changed_there(shell: Shell) -> None:
+    shell.write("troyproxy.yaml", "combos: {daily: {members: [demo/ok]}}\n")
+    done = shell("combos", "delete", "daily")
+    assert done.status == 1
+    assert "troyproxy.yaml" in done.err
+
+
+def test_a_deleted_combo_is_gone(shell: Shell) -> None:
+    shell("combos", "create", "daily", "-m", "demo/ok")
+    assert shell("combos", "delete", "daily").out == "the combo daily is gone\n"
+    done = shell("combos", "show", "daily")
+    assert (done.status, done.err) == (1, "troyproxy: there is no combo 'daily'\n")
+
+
+def test_delete_speaks_json(shell: Shell) -> None:
+    shell("combos", "create", "daily", "-m", "demo/ok")
+    assert shell("combos", "delete", "daily", "--json").json() == {"id": "daily", "deleted": True}
+
+
+def test_a_test_prints_who_was_tried(shell: Shell) -> None:
+    done = shell("combos", "test", "demo")
+    assert done.status == 0
+    assert "demo/fail-429-retry-1#demo-keyless=rate,demo/chat#demo-keyless=ok" in done.out
+
+
+def test_a_test_speaks_json(shell: Shell) -> None:
+    told = shell("combos", "test", "demo", "--json").json()
+    assert (told["ok"], told["status"], len(told["attempts"])) == (True, 200, 2)
+
+
+def test_a_test_of_a_combo_that_cannot_answer_fails(shell: Shell) -> None:
+    shell("combos", "create", "broken", "-m", "demo/fail-500", "-m", "nowhere/model")
+    done = shell("combos", "test", "broken")
+    assert done.status == 1
+    assert "troyproxy: combo/broken did not answer: HTTP 500: " in done.err
+    assert "skipped: unknown-provider" in done.out
+
+
+def test_a_failed_test_is_json_and_status_1(shell: Shell) -> None:
+    shell("combos", "create", "broken", "-m", "demo/fail-500")
+    done = shell("combos", "test", "broken", "--json")
+    assert (done.status, json.loads(done.out)["ok"]) == (1, False)
+
+
+def test_a_test_is_not_hindered_by_what_clients_may_see(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TROY_EXPOSE", "id")
+    monkeypatch.setenv("TROY_AUTH", "off")
+    assert shell("combos", "test", "demo", "--json").json()["trail"].endswith("=ok")

@@ -1,0 +1,54 @@
+"""An event loop whose time jumps to the next timer as soon as nothing else is to do: deadlines cost no time.
+
+With `LoopClock` every reading of time in a test comes from that loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+
+PATIENCE_S = 5.0
+"""Real seconds without timer, task or socket after which a test is stuck for good."""
+
+
+class _Selector(selectors.DefaultSelector):
+    """Never waits for a timer; passes the wait on as time gone by."""
+
+    gone_by = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            events = super().select(PATIENCE_S)
+            assert events, "nothing will ever happen again: the test waits for what nobody does"
+            return events
+        events = super().select(0)
+        if not events:
+            self.gone_by += timeout
+        return events
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """For ``anyio_backend``: ``("asyncio", {"loop_factory": VirtualLoop})``."""
+
+    def __init__(self) -> None:
+        self._virtual = _Selector()
+        super().__init__(self._virtual)
+
+    def time(self) -> float:
+        return 1_000.0 + self._virtual.gone_by
+
+
+class LoopClock:
+    """The loop's time as a `Clock`."""
+
+    EPOCH = 1_800_000_000.0
+
+    def now(self) -> float:
+        return self.EPOCH + self.monotonic()
+
+    def monotonic(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

@@ -1,0 +1,118 @@
+"""``troyproxy combos``: chains of models under one name. The rules are those of the admin API: one book for both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import typer
+
+from troyproxy.catalog.combos import Combo
+from troyproxy.cli.commands import CONFIG, JSON, group
+from troyproxy.cli.output import print_json, print_table, warn
+from troyproxy.cli.probe import Probe, probe, probe_key, report
+from troyproxy.cli.session import Session, run_with
+from troyproxy.proxy.combo_book import as_written
+from troyproxy.routing.strategies import STRATEGIES
+
+app = group("Combos: chains of models under one name. A running gateway follows within a second.")
+NAME = typer.Argument(..., metavar="NAME", help="The combo's name or id.")
+
+
+@app.command("list")
+def list_combos(config: Path | None = CONFIG, as_json: bool = JSON) -> None:
+    """List the combos of the config file and the database.
+
+    \b
+    Example:
+      troyproxy combos list
+    """
+    combos = run_with(config, lambda found: found.combos.entries())
+    if as_json:
+        print_json([as_written(combo) for combo in combos])
+    else:
+        print_table(("name", "id", "strategy", "members", "origin"), (_cells(combo) for combo in combos))
+
+
+def _cells(combo: Combo) -> tuple[object, ...]:
+    members = ", ".join(member.label for member in combo.members)
+    return combo.name, combo.id, combo.strategy, members, combo.origin.value
+
+
+@app.command()
+def show(name: str = NAME, config: Path | None = CONFIG, as_json: bool = JSON) -> None:
+    """Show one combo and its members.
+
+    \b
+    Example:
+      troyproxy combos show daily
+    """
+    _print(run_with(config, lambda found: found.combos.find(name)), as_json=as_json)
+
+
+def _print(combo: Combo, *, as_json: bool) -> None:
+    if as_json:
+        print_json(as_written(combo))
+        return
+    print_table(("name", "id", "strategy", "members", "origin"), [_cells(combo)])
+    rows = ((i, m.label, m.account, f"{m.weight:g}") for i, m in enumerate(combo.members, 1))
+    print_table(("place", "member", "account", "weight"), rows)
+
+
+@app.command()
+def create(
+    name: str = typer.Argument(..., metavar="NAME", help="The new combo's name."),
+    members: list[str] = typer.Option(
+        ..., "--member", "-m", help="provider/model, or combo/NAME; repeat it, in order."
+    ),
+    strategy: str = typer.Option("fallback", "--strategy", "-s", help=f"One of {', '.join(STRATEGIES)}."),
+    config: Path | None = CONFIG,
+    as_json: bool = JSON,
+) -> None:
+    """Make a combo.
+
+    \b
+    Example:
+      troyproxy combos create daily --member groq/llama-3.3-70b-versatile --member openai/gpt-4o
+    """
+    raw = {"name": name, "strategy": strategy, "members": members}
+    combo, warnings = run_with(config, lambda found: _create(found, raw))
+    for warning in warnings:
+        warn(warning)
+    _print(combo, as_json=as_json)
+
+
+async def _create(found: Session, raw: Mapping[str, object]) -> tuple[Combo, list[str]]:
+    return await found.combos.create(raw)
+
+
+@app.command()
+def delete(name: str = NAME, config: Path | None = CONFIG, as_json: bool = JSON) -> None:
+    """Remove a combo from the database.
+
+    \b
+    Example:
+      troyproxy combos delete daily
+    """
+    combo = run_with(config, lambda found: found.combos.remove(name))
+    if as_json:
+        print_json({"id": combo.id, "deleted": True})
+    else:
+        typer.echo(f"the combo {combo.name} is gone")
+
+
+@app.command("test")
+def ask_combo(name: str = NAME, config: Path | None = CONFIG, as_json: bool = JSON) -> None:
+    """Send one tiny chat request to a combo and print who was tried. It may cost a few tokens.
+
+    \b
+    Example:
+      troyproxy combos test daily
+    """
+    secret, key = probe_key()
+    report(run_with(config, lambda found: _test(found, secret, name), keys=(key,)), as_json=as_json)
+
+
+async def _test(found: Session, secret: str, name: str) -> Probe:
+    combo = await found.combos.find(name)
+    return await probe(found, secret, f"combo/{combo.name}")

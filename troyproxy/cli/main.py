@@ -1,0 +1,43 @@
+"""The command line as one tree."""
+
+from __future__ import annotations
+
+import typer
+
+from troyproxy.cli import combos, configuration, database, keys, providers
+from troyproxy.cli.commands import JSON, Commands
+from troyproxy.cli.doctor import doctor
+from troyproxy.cli.explain import explain_command
+from troyproxy.cli.output import print_json
+from troyproxy.cli.serve import serve
+from troyproxy.version import VERSION
+
+app = typer.Typer(
+    cls=Commands,
+    help="An LLM gateway: one model string in, a healthy upstream out.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.command()(serve)
+app.add_typer(database.app, name="db")
+app.add_typer(keys.app, name="keys")
+app.add_typer(providers.app, name="providers")
+app.add_typer(combos.app, name="combos")
+app.command("explain")(explain_command)
+app.add_typer(configuration.app, name="config")
+app.command()(doctor)
+
+
+@app.command()
+def version(as_json: bool = JSON) -> None:
+    """Print the version.
+
+    \b
+    Example:
+      troyproxy version
+    """
+    if as_json:
+        print_json({"version": VERSION})
+    else:
+        typer.echo(VERSION)

@@ -1,0 +1,40 @@
+"""Edits one answer on its way out: event streams frame by frame, JSON whole, everything else untouched.
+
+Which of them it is, the answer's own head tells, not the request: apps stream unasked, and answer streams with JSON
+errors. A compressed answer cannot be read, so it passes as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from troyproxy.middleware.bodies import BodyEditor, EditBody
+from troyproxy.middleware.frames import EditFrames, FrameEditor
+from troyproxy.proxy.answers import Message, Send
+from troyproxy.proxy.call import Call
+
+PLAIN: Final = frozenset({b"", b"identity"})
+
+
+class AnswerEditor:
+    """A `Send` for one response."""
+
+    def __init__(self, call: Call, send: Send, frames: EditFrames, body: EditBody) -> None:
+        self._call, self._send = call, send
+        self._frames, self._body = frames, body
+        self._editor = send
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._editor = self._chosen(message.get("headers", ()))
+        await self._editor(message)
+
+    def _chosen(self, headers: Iterable[tuple[bytes, bytes]]) -> Send:
+        fields = {name.lower(): value.strip().lower() for name, value in headers}
+        kind = fields.get(b"content-type", b"")
+        if fields.get(b"content-encoding", b"") not in PLAIN:
+            return self._send
+        if kind.startswith(b"text/event-stream"):
+            return FrameEditor(self._call, self._send, self._frames)
+        return BodyEditor(self._send, self._body) if b"json" in kind else self._send
