@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from random import Random, SystemRandom
 from typing import Final
 
 from troyproxy.api.admin.routes import admin_routes
@@ -24,7 +23,7 @@ from troyproxy.api.outermost import cors, guarded, outermost, preflights
 from troyproxy.api.routing_table import Route, RoutingTable
 from troyproxy.api.services import Services
 from troyproxy.api.status import Status
-from troyproxy.catalog.keys import Key
+from troyproxy.api.wiring import Wiring
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.demo.app import demo_app
 from troyproxy.demo.provider import demo_combo, demo_provider
@@ -36,11 +35,10 @@ from troyproxy.middleware.effort_resolver import EffortResolver
 from troyproxy.middleware.preflight import Preflight
 from troyproxy.middleware.tool_leak_guard import ToolLeakGuard
 from troyproxy.middleware.usage_injector import UsageInjector
-from troyproxy.ports import Clock, Observer, Store, Upstream
+from troyproxy.ports import Clock
 from troyproxy.proxy.accounts import AccountDesk
 from troyproxy.proxy.authenticator import Authenticate, Authenticator, OpenDoor
 from troyproxy.proxy.call import Call
-from troyproxy.proxy.clock import SystemClock
 from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
@@ -65,25 +63,10 @@ from troyproxy.telemetry.trace import TraceObserver
 from troyproxy.upstream.http import HttpxUpstream
 from troyproxy.upstream.router import RoutedUpstream
 
+__all__ = ["TroyProxy", "Wiring", "create_app", "create_with_services", "sql_store"]
+
 Load = Callable[[], Configuration]
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
-
-
-@dataclass(slots=True, kw_only=True)
-class Wiring:
-    """What a caller may put in place of the real thing; tests do, and hosts that bring their own."""
-
-    clock: Clock = field(default_factory=SystemClock)
-    rng: Random = field(default_factory=SystemRandom)
-    upstream: Upstream | None = None
-    store: Store | None = None
-    observers: tuple[Observer, ...] = ()
-    apps: Mapping[str, ASGIApp] = field(default_factory=dict)
-    """In-process upstreams by name, besides the demo provider."""
-    demo: bool = False
-    """Serve the demo provider and its combo too."""
-    keys: tuple[Key, ...] = ()
-    """Client keys that are accepted besides those of the file and the database."""
 
 
 def create_app(

@@ -4,7 +4,7 @@
 
 Two processes of their own, an upstream that answers at once and `troyproxy serve` in front of it, are called by one raw
 HTTP/1.1 client with keep-alive. Pairs alternate, so that a busy machine hurts both sides; medians count. The ratio is
-the number to watch: absolute times belong to the machine. With the defaults it takes about 50 seconds.
+the number to watch: absolute times belong to the machine. With the defaults it takes about 40 seconds.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def bench(pairs: int, seconds: float) -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each half of a pair")
+    parser.add_argument("--seconds", type=float, default=0.8, help="of each half of a pair")
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     options = parser.parse_args()
     rows = asyncio.run(bench(options.pairs, options.seconds))

@@ -45,4 +45,5 @@ def test_trees_become_plain_json() -> None:
 
 @given(st.recursive(st.none() | st.floats() | st.text() | st.binary() | st.integers(), st.lists))
 def test_whatever_comes_is_json(tree: object) -> None:
-    json.dumps(plain(tree), allow_nan=False).encode()
+    text = json.dumps(plain(tree), allow_nan=False)
+    assert json.loads(text) == plain(tree)

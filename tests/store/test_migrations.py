@@ -81,7 +81,9 @@ async def test_an_unreachable_database_is_unavailable() -> None:
 
 
 def test_the_newest_revision_is_accepted() -> None:
-    migrations.require_head(migrations.head())
+    newest = migrations.head()
+    migrations.require_head(newest)
+    assert newest
 
 
 def test_a_newer_database_is_told_from_an_older_one() -> None:

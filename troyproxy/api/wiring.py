@@ -1,0 +1,29 @@
+"""What a caller may put in place of the parts that `app.py` would choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random, SystemRandom
+
+from troyproxy.api.gateway import ASGIApp
+from troyproxy.catalog.keys import Key
+from troyproxy.ports import Clock, Observer, Store, Upstream
+from troyproxy.proxy.clock import SystemClock
+
+
+@dataclass(slots=True, kw_only=True)
+class Wiring:
+    """What a caller may put in place of the real thing; tests do, and hosts that bring their own."""
+
+    clock: Clock = field(default_factory=SystemClock)
+    rng: Random = field(default_factory=SystemRandom)
+    upstream: Upstream | None = None
+    store: Store | None = None
+    observers: tuple[Observer, ...] = ()
+    apps: Mapping[str, ASGIApp] = field(default_factory=dict)
+    """In-process upstreams by name, besides the demo provider."""
+    demo: bool = False
+    """Serve the demo provider and its combo too."""
+    keys: tuple[Key, ...] = ()
+    """Client keys that are accepted besides those of the file and the database."""
