@@ -145,9 +145,10 @@ class _Builder:
         self._policy = WalkPolicy.of(self._settings)
         self._health_policy = health_policy(self._settings)
         self._ring = RequestRing()
-        self._metrics = Metrics(
-            Labels(KnownModels(self._snapshot), self._known_combos, max_models=self._settings.metrics_models)
+        labels = Labels(
+            KnownModels(self._snapshot), lambda: self._snapshot().combos, max_models=self._settings.metrics_models
         )
+        self._metrics = Metrics(labels)
         traces = (TraceObserver(),) if self._settings.trace else ()
         self._observer = Fanout((self._metrics, self._ring, AccessLog(), *traces, *wiring.observers))
         self._store = wiring.store or sql_store(self._settings, wiring.clock)
@@ -185,9 +186,6 @@ class _Builder:
 
     def _snapshot(self) -> Snapshot:
         return self._snapshots.current
-
-    def _known_combos(self) -> Mapping[str, object]:
-        return self._snapshots.current.combos
 
     async def _build(self, revision: int) -> Snapshot:
         starting = not self._snapshots.current.loaded_at
@@ -272,8 +270,7 @@ class _Builder:
         return cors(edge, settings.cors_origins)
 
     def _leaked(self, call: Call, leak: Leak) -> None:
-        ledger = call.ledger
-        self._observer.leaked(ledger.provider or "", ledger.model or "", leak.format, str(leak.action))
+        self._observer.leaked(call.ledger.provider or "", call.ledger.model or "", leak.format, str(leak.action))
 
     def services(self) -> Services:
         """Return the parts behind ``/api``."""

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import re
 import threading
 from collections.abc import Iterator
@@ -11,7 +13,13 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Result, Shell
+from troyproxy.app import sql_store
+from troyproxy.catalog.providers import Account
+from troyproxy.catalog.secret import Secret
 from troyproxy.cli.examination import BUILT_AT, ahead, clock_finding
+from troyproxy.proxy.clock import SystemClock
+from troyproxy.settings.load import load
+from troyproxy.settings.values import Settings
 
 
 @contextmanager
@@ -111,10 +119,25 @@ def test_an_app_of_this_process_needs_no_network(shell: Shell) -> None:
     assert _findings(shell("doctor", "--json"))["provider local"]["found"] == "app some.where:app in this process"
 
 
-def test_connections_of_the_database_are_looked_at_too(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_that_the_secret_key_does_not_open_are_a_finding(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TROY_SECRET_KEY", "0" * 43 + "=")
     shell("db", "upgrade")
+    asyncio.run(_store_a_connection(load(os.environ).settings))
     assert "connections" not in _findings(shell("doctor", "--json"))
+    monkeypatch.setenv("TROY_SECRET_KEY", "1" * 42 + "0=")
+    assert _findings(shell("doctor", "--json"))["connections"]["remedy"] == (
+        "set the TROY_SECRET_KEY that encrypted them"
+    )
+
+
+async def _store_a_connection(settings: Settings) -> None:
+    store = sql_store(settings, SystemClock())
+    try:
+        await store.connections.add(Account(id="x#a", provider="x", name="a", api_key=Secret("a key of somebody")))
+    finally:
+        await store.stop()
 
 
 @pytest.mark.parametrize(

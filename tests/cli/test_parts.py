@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import re
 import socket
@@ -10,18 +11,22 @@ from pathlib import Path
 import pytest
 import typer
 
+from tests.fakes import FakeClock
 from troyproxy.catalog.providers import Account, Provider
 from troyproxy.catalog.secret import Secret
 from troyproxy.catalog.snapshot import Snapshot, build
 from troyproxy.cli import output
 from troyproxy.cli.announce import Announcer
-from troyproxy.cli.demo_mode import curl, demo_key, digest_of, generate_key
+from troyproxy.cli.demo_mode import curl, demo_key, digest_of, generate_key, nothing_configured
 from troyproxy.cli.listening import is_loopback, listening, url_of
 from troyproxy.cli.log_mask import LogMask, secrets_in
 from troyproxy.cli.moments import expiry, shown
-from troyproxy.errors import ConfigError
+from troyproxy.cli.probe import message_of
+from troyproxy.errors import ConfigError, StoreUnavailable
 from troyproxy.proxy.authenticator import GENERATED
+from troyproxy.settings.load import load
 from troyproxy.settings.values import Settings
+from troyproxy.store.store import SqlStore
 
 
 def _snapshot(key: str) -> Snapshot:
@@ -137,6 +142,35 @@ def test_the_demo_key_is_made_once(tmp_path: Path) -> None:
 def test_an_odd_path_is_quoted_in_the_curl_line(tmp_path: Path) -> None:
     made, _ = demo_key(tmp_path / "my data")
     assert f"$(cat '{tmp_path}/my data/demo.key')" in curl("http://127.0.0.1:1", made, show=False)
+
+
+class _Down(SqlStore):
+    """A database that cannot be reached."""
+
+    async def start(self) -> None:
+        raise StoreUnavailable("down")
+
+
+def test_a_database_that_is_down_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    store = _Down(f"sqlite:///{tmp_path}/troy.db", secret_key=None, clock=FakeClock())
+    assert asyncio.run(nothing_configured(load({}, folder=tmp_path), store)) is False
+
+
+# --- probes
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b'{"choices": [{"message": {"content": "Hello"}}]}', "Hello"),
+        (b'{"error": {"message": "no"}}', "no"),
+        (b"<html>\xff", "<html>\ufffd"),
+        (b"[]", "[]"),
+        (b'{"choices": [3]}', '{"choices": [3]}'),
+    ],
+)
+def test_the_message_of_any_body_is_found(body: bytes, message: str) -> None:
+    assert message_of(body) == message
 
 
 # --- moments

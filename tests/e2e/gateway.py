@@ -15,93 +15,25 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from openai import AsyncOpenAI, OpenAI
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.e2e.client import CLIENT_S, Headers, Open, Response, send
 from tests.e2e.until import until
 
 ROOT: Final = Path(__file__).parents[2]
 KEY: Final = "sk-troy-" + "e2e0" * 12
 ADMIN: Final = "admin-token-of-the-end-to-end-tests"
 START_S: Final = 40.0
-CLIENT_S: Final = 30.0
-"""Bounds every client call; never waited for when things work."""
 KILL_AFTER_S: Final = 10.0
 CHAT: Final = "/v1/chat/completions"
 LISTENS: Final = re.compile(r"listens on http://127\.0\.0\.1:(\d+)")
 NOTHING: Final[Mapping[str, str]] = {}
-Headers = Iterable[tuple[str, str | bytes]]
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """A whole answer, as it came."""
-
-    status: int
-    headers: Mapping[str, str]
-    """Names in lower case; repeats joined by a comma."""
-    body: bytes
-
-    def json(self) -> Any:  # noqa: ANN401 - JSON is what the test expects it to be
-        return json.loads(self.body)
-
-    @property
-    def code(self) -> object:
-        """The code in the error envelope."""
-        return self.json()["error"]["code"]
-
-
-class Open:
-    """An answer that is still arriving; close it to hang up."""
-
-    def __init__(self, connection: http.client.HTTPConnection) -> None:
-        self._connection = connection
-        with ExitStack() as undo:
-            undo.callback(connection.close)
-            self._response = connection.getresponse()
-            undo.pop_all()
-        self.status = self._response.status
-        self.headers = _lower(self._response.getheaders())
-
-    def read(self) -> bytes:
-        """Return what one read brings, b"" at the end."""
-        return self._response.read1(1 << 16)
-
-    def rest(self) -> bytes:
-        """Return everything to the end. Raises IncompleteRead when the connection is cut before it."""
-        return self._response.read()
-
-    def whole(self) -> Response:
-        """Return the answer with everything that is still to come."""
-        return Response(self.status, self.headers, self.rest())
-
-    def close(self) -> None:
-        """Hang up."""
-        self._response.close()
-        self._connection.close()
-
-
-def send(
-    port: int, method: str, path: str, body: bytes = b"", headers: Headers = (), source: str = "127.0.0.1"
-) -> http.client.HTTPConnection:
-    """Send one request exactly as given, plus host and length, from the address *source*."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=CLIENT_S, source_address=(source, 0))
-    with ExitStack() as undo:
-        undo.callback(connection.close)
-        connection.putrequest(method, path, skip_accept_encoding=True)
-        for name, value in headers:
-            connection.putheader(name, value)
-        if body:
-            connection.putheader("content-length", str(len(body)))
-        connection.endheaders(body or None)
-        undo.pop_all()
-    return connection
 
 
 class Gateway:
@@ -263,14 +195,6 @@ def _named(headers: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _body(payload: Mapping[str, object] | bytes) -> bytes:
     return payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-
-
-def _lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, value in headers:
-        before = found.get(name.lower())
-        found[name.lower()] = value if before is None else f"{before}, {value}"
-    return found
 
 
 def chat(model: str, text: str = "hi", **more: object) -> dict[str, object]:

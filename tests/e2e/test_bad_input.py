@@ -13,7 +13,8 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.gateway import CHAT, KEY, Gateway, chat, client_headers, run_gateway, send
+from tests.e2e.client import send
+from tests.e2e.gateway import CHAT, KEY, Gateway, chat, client_headers, run_gateway
 from tests.e2e.shapes import dumps
 from tests.e2e.upstreams import Upstreams
 from troyproxy.errors import type_of

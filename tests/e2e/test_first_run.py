@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.gateway import CLIENT_S, Gateway, running
+from tests.e2e.client import CLIENT_S
+from tests.e2e.gateway import Gateway, running
 from tests.e2e.until import until
 
 

@@ -13,7 +13,8 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.gateway import ADMIN, CHAT, Gateway, Open, Response, chat, client_headers, run_gateway, send
+from tests.e2e.client import Open, Response, send
+from tests.e2e.gateway import ADMIN, CHAT, Gateway, chat, client_headers, run_gateway
 from tests.e2e.shapes import DONE, delta, dumps
 from tests.e2e.until import until
 from tests.e2e.upstreams import ECHO, HANG, SILENCE, Gate, Upstreams, stream

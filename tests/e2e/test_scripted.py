@@ -8,7 +8,8 @@ from typing import Final
 
 import pytest
 
-from tests.e2e.gateway import chat, send
+from tests.e2e.client import send
+from tests.e2e.gateway import chat
 from tests.e2e.shapes import dumps
 from tests.e2e.until import until
 from tests.e2e.upstreams import (

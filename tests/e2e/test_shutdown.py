@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.gateway import CHAT, Gateway, Open, chat, client_headers, run_gateway
+from tests.e2e.client import Open
+from tests.e2e.gateway import CHAT, Gateway, chat, client_headers, run_gateway
 from tests.e2e.shapes import DONE, delta, dumps, usage_event
 from tests.e2e.until import until
 from tests.e2e.upstreams import Gate, Upstreams, behind, stream

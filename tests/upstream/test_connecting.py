@@ -88,6 +88,18 @@ async def test_the_environments_proxy_carries_the_request() -> None:
         assert log.requests[0].target == "http://api.example/v1/x"
 
 
+async def test_the_proxy_variables_are_read_once() -> None:
+    """Looking them up in the process's environment for every request costs more than the rest of the lease."""
+    async with server(handler_of(OK)) as (port, log):
+        env = {"HTTP_PROXY": f"http://127.0.0.1:{port}"}
+        upstream = HttpxUpstream(env=env)
+        env.clear()
+        request = UpstreamRequest(Provider(id="p", base_url="http://api.example/v1"), "POST", "/x", (), b"{}")
+        await read(await upstream.send(request))
+        await upstream.aclose()
+        assert len(log.requests) == 1
+
+
 async def test_a_providers_own_proxy_wins_and_gets_its_credential() -> None:
     async with server(handler_of(OK)) as (port, log):
         upstream = HttpxUpstream(env={"HTTP_PROXY": f"http://127.0.0.1:{free_port()}"})

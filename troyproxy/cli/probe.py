@@ -69,7 +69,7 @@ async def probe(found: Session, secret: str, model: str) -> Probe:
     """Ask *model* with the client key *secret*."""
     status, headers, body = await _post(found.gateway, secret, {"model": model, **REQUEST})
     request_id = headers.get(b"x-troy-request-id", b"").decode("ascii")
-    return Probe(model, status, _message(body), found.services.ring.find(request_id))
+    return Probe(model, status, message_of(body), found.services.ring.find(request_id))
 
 
 async def _post(gateway: Gateway, secret: str, payload: object) -> tuple[int, Mapping[bytes, bytes], bytes]:
@@ -92,16 +92,17 @@ async def _post(gateway: Gateway, secret: str, payload: object) -> tuple[int, Ma
     return sent[0]["status"], dict(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:])
 
 
-def _message(body: bytes) -> str:
+def message_of(body: bytes) -> str:
     """Return the text of a completion, or the message of an error; of anything else its beginning."""
     try:
-        value = json.loads(body)
+        value: object = json.loads(body)
     except ValueError:
         value = None
-    if isinstance(value, dict) and isinstance(value.get("error"), dict):
-        return str(value["error"].get("message"))[:_SHOWN]
-    if isinstance(value, dict) and isinstance(value.get("choices"), list) and value["choices"]:
-        return str(value["choices"][0].get("message", {}).get("content"))[:_SHOWN]
+    match value:
+        case {"error": {"message": str(text)}}:
+            return text[:_SHOWN]
+        case {"choices": [{"message": {"content": str(text)}}, *_]}:
+            return text[:_SHOWN]
     return body.decode("utf-8", "replace")[:_SHOWN]
 
 

@@ -22,8 +22,9 @@ TAIL: Final = 4
 
 _CREDENTIAL: Final = re.compile(r"key|token|secret|passw|auth|cookie|sig", re.IGNORECASE)
 """Names of fixed headers and query parameters whose values are secrets; versions and regions are none."""
+_PLAIN: Final = re.compile(r"[0-9A-Za-z]+")
 _GLUED: Final = r"[^\s\"'<>,;)\]}\\]"
-_STARS: Final = "(?:[*.•…xX]|\\\\u20(?:22|26))"
+_STARS: Final = "(?:[*.xX]|•|…|\\\\u20(?:22|26))"
 _REST_OF_URL: Final = rb"(?:\\/|[^\s\"'<>\\])*"
 
 
@@ -44,20 +45,30 @@ def _secrets(provider: Provider) -> Iterator[str]:
 def masked(text: bytes, snapshot: Snapshot, provider: Provider) -> bytes:
     """Return *text* without a configured secret, its visible head or tail, or the address of *provider*."""
     for secret in secrets_of(snapshot):
-        text = _pattern(secret).sub(MASK, text)
+        forms = [form for part, form in _forms(secret) if _anchor(part) in text]
+        if forms:
+            text = re.sub("|".join(forms).encode("utf-8", "surrogatepass"), MASK, text)
     for pattern, mask in _addresses(provider):
         text = pattern.sub(mask, text)
     return text
 
 
-def _pattern(secret: str) -> re.Pattern[bytes]:
-    """The secret; its head with what is glued to it; a shorter head before stars; stars with its tail glued to them."""
-    forms = [_spelt(secret)]
+def _forms(secret: str) -> Iterator[tuple[str, str]]:
+    """Yield patterns, each behind the part of the secret that it spells out; all of them take linear time.
+
+    The secret; its head with what is glued to it; a shorter head before stars; stars with its tail glued to them.
+    """
+    yield secret, _spelt(secret)
     if len(secret) >= 2 * HEAD:
-        forms.append(f"{_spelt(secret[:HEAD])}{_GLUED}*")
-        forms.append(f"{_spelt(secret[:SHORT_HEAD])}{_GLUED}{{0,12}}?{_STARS}{{3,}}{_GLUED}*")
-        forms.append(_STARS + "{2,}" + _spelt(secret[-TAIL:]))
-    return re.compile("|".join(forms).encode("utf-8", "surrogatepass"))
+        head, short, tail = secret[:HEAD], secret[:SHORT_HEAD], secret[-TAIL:]
+        yield head, f"{_spelt(head)}{_GLUED}*"
+        yield short, f"(?<![0-9A-Za-z]){_spelt(short)}{_GLUED}{{0,12}}?{_STARS}{{3}}{_GLUED}*"
+        yield tail, f"{_STARS}{{2}}{_spelt(tail)}"
+
+
+def _anchor(part: str) -> bytes:
+    """Return the longest run of letters and digits in *part*: it stands in the text as it is, however odd the rest."""
+    return max(_PLAIN.findall(part), key=len, default="").encode()
 
 
 def _spelt(text: str) -> str:

@@ -49,10 +49,14 @@ class Pool:
 
 
 class Pools:
-    """Every pool by provider id. *env* is read for ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``."""
+    """Every pool by provider id.
+
+    *env* is read once, for ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY``.
+    """
 
     def __init__(self, env: Mapping[str, str], *, max_connections: int, keepalive_s: float) -> None:
-        self._env = env
+        # Read once: os.environ decodes every variable at each look, and this is asked for each request.
+        self._env = {name: value for name, value in env.items() if name.lower().endswith("_proxy")}
         self._limits = httpx.Limits(max_connections=max_connections, keepalive_expiry=keepalive_s)
         self._current: dict[str, Pool] = {}
         self._retired: set[Pool] = set()

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.proxy.rig import provider, snapshot
+from troyproxy.catalog.providers import Account, Provider
+from troyproxy.catalog.secret import Secret
+from troyproxy.proxy.masking import masked, secrets_of
+
+SECRET = "sk-up-A/12345+67890abcd"
+
+
+def _provider(secret: str = SECRET, **given: object) -> Provider:
+    account = Account("alpha#A", "alpha", "A", Secret(secret))
+    return Provider("alpha", accounts=(account,), **given)  # type: ignore[arg-type]  # fields by name
+
+
+def _masked(text: str, of: Provider | None = None) -> str:
+    of = of or _provider()
+    return masked(text.encode(), snapshot(of), of).decode()
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        (f"bad key {SECRET} for you", "bad key *** for you"),
+        ("bad key sk-up-A/****abcd", "bad key ***"),
+        ("bad key sk-********abcd", "bad key ***"),
+        ("bad key sk-••••abcd", "bad key ***"),
+        ("bad key sk-\\u2022\\u2022\\u2022abcd", "bad key ***"),
+        ("ends in **abcd", "ends in ***"),
+        ('"sk-up-A\\/12345\\u002b67890abcd"', '"***"'),
+        ("sk-up-A%2F12345%2B67890abcd", "***"),
+        ("a task-force... said abcd of sk-other", "a task-force... said abcd of sk-other"),
+    ],
+)
+def test_a_secret_is_masked_however_it_is_shown(text: str, clean: str) -> None:
+    assert _masked(text) == clean
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="*"), min_size=6, max_size=30))
+def test_any_secret_is_masked_in_json_of_either_spelling(secret: str) -> None:
+    for ascii_only in (True, False):
+        text = json.dumps({"message": f"<{secret}>"}, ensure_ascii=ascii_only)
+        # json writes quotes, backslashes and controls in its own way; what is left must still be JSON.
+        if not any(char in '"\\' or ord(char) < 32 for char in secret):
+            assert json.loads(_masked(text, _provider(secret)))["message"] == "<***>"
+
+
+def test_other_providers_secrets_are_masked_too() -> None:
+    alpha, beta = provider("alpha"), provider("beta")
+    text = masked(b"key sk-up-beta-A-1234567890abcd", snapshot(alpha, beta), alpha)
+    assert text == b"key ***"
+
+
+def test_credentials_in_fixed_headers_query_and_address_are_secrets() -> None:
+    of = _provider(
+        base_url="https://me:pass%20word@host/v1",
+        headers=(("x-auth-token", "header-secret"), ("anthropic-version", "2023-06-01")),
+        query=(("api_key", "query-secret"), ("api-version", "2024-02-15")),
+    )
+    assert set(secrets_of(snapshot(of))) == {SECRET, "header-secret", "query-secret", "pass word"}
+
+
+def test_a_bearer_in_a_fixed_header_is_masked_without_its_scheme() -> None:
+    assert "header-secret" in secrets_of(snapshot(_provider(headers=(("authorization", "Bearer header-secret"),))))
+
+
+def test_what_is_too_short_to_be_a_secret_is_left_alone() -> None:
+    assert _masked("five", _provider("five")) == "five"
+
+
+def test_an_account_without_a_key_has_no_secret() -> None:
+    assert secrets_of(snapshot(Provider("alpha", accounts=(Account("alpha#A", "alpha", "A"),)))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("POST http://10.0.0.5:9/v1?key=S failed", "POST https://*** failed"),
+        ('"http:\\/\\/10.0.0.5:9\\/v1?key=S"', '"https://***"'),
+        ("http://u:p@10.0.0.5:9/x", "https://***"),
+        ("dial tcp 10.0.0.5:9: refused", "dial tcp ***: refused"),
+        ("see https://docs.example/errors", "see https://docs.example/errors"),
+        ("version 110.0.0.5:91", "version 110.0.0.5:91"),
+    ],
+)
+def test_the_upstreams_address_is_masked(text: str, clean: str) -> None:
+    assert _masked(text, _provider(base_url="http://10.0.0.5:9/v1")) == clean
+
+
+def test_a_public_host_alone_is_no_secret_but_its_url_is() -> None:
+    of = _provider(base_url="https://api.vendor.example/v1")
+    assert _masked("api.vendor.example: https://api.vendor.example/v1/x?k=1", of) == "api.vendor.example: https://***"
+
+
+def test_a_v6_address_is_masked() -> None:
+    assert _masked("to http://[::1]:80/v1", _provider(base_url="http://[::1]:80/v1")) == "to https://***"
+
+
+@pytest.mark.parametrize("base_url", ["", "http://[bad", "http://host:port/", "nonsense"])
+def test_an_address_that_is_none_masks_nothing(base_url: str) -> None:
+    assert _masked("host nonsense", _provider(base_url=base_url)) == "host nonsense"
+
+
+@pytest.mark.parametrize("filler", ["x", "*", ".", "sk-", "sk-up-A/", "http://", "https:\\/\\/10.0.0.5", "abcd", "**ab"])
+def test_a_megabyte_of_near_misses_takes_linear_time(filler: str) -> None:
+    of = _provider(base_url="http://10.0.0.5:9/v1")
+    text = filler * (1_000_000 // len(filler))
+    assert len(_masked(text, of)) <= 2 * len(text)
