@@ -265,7 +265,7 @@ class _Builder:
             clock=self._clock,
             observer=self._observer,
             usage=self._store.usage,
-            trace=settings.trace,
+            policy=self._policy,
         )
         return cors(edge, settings.cors_origins)
 

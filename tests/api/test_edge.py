@@ -19,6 +19,8 @@ from troyproxy.api.outermost import outermost
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.proxy.answers import Message, Receive, Send, send_json
 from troyproxy.proxy.call import Call, Scope, call_of
+from troyproxy.proxy.policy import WalkPolicy
+from troyproxy.routing.eligibility import Skip, SkipReason
 from troyproxy.telemetry.silent import Silent
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +69,7 @@ def edge(app: App, watching: Watching, clock: FakeClock, *, trace: bool = False)
         clock=clock,
         observer=watching,
         usage=watching,
-        trace=trace,
+        policy=WalkPolicy(trace=trace),
     )
 
 
@@ -110,6 +112,18 @@ def ids_in(message: Message) -> list[bytes]:
 async def test_an_answer_has_the_id_of_its_row(watching: Watching, clock: FakeClock) -> None:
     answer = await drive(edge(fine, watching, clock), http_scope())
     assert answer.header("x-troy-request-id") == watching.rows[0].request_id
+
+
+async def test_a_refusal_by_a_layer_tells_what_was_skipped(watching: Watching, clock: FakeClock) -> None:
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        call = call_of(scope)
+        assert call is not None
+        call.ledger.skip(Skip("alpha/m1", SkipReason.NO_TOOLS, "alpha"))
+        await send_json(send, 503, {})
+
+    answer = await drive(edge(app, watching, clock), http_scope())
+    assert answer.header("x-troy-skipped") == "alpha/m1=no-tools"
+    assert answer.header("x-troy-attempts") == "0"
 
 
 async def test_an_id_that_is_there_stays_alone(watching: Watching, clock: FakeClock) -> None:

@@ -1,6 +1,7 @@
 """The edge of the client API: makes the `Call`, and whatever becomes of it, keeps its row and tells the observer.
 
-It is the outermost layer of the onion. Every answer leaves with ``x-troy-request-id``, that of a bug of ours included.
+It is the outermost layer of the onion. Every answer leaves with the request's story in ``x-troy-*`` headers, refusals
+by a layer and a bug of ours included.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from collections.abc import Callable
 from typing import Final
 
 from troyproxy.api.outermost import answering_bugs
-from troyproxy.api.request_id import ASGIApp, naming, new_request_id
+from troyproxy.api.request_id import ASGIApp, new_request_id
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.ports import Clock, Observer, UsageSink
-from troyproxy.proxy.answers import Receive, Send
+from troyproxy.proxy.answers import Message, Receive, Send
 from troyproxy.proxy.call import Call, Scope, put_call, raw_headers
+from troyproxy.proxy.policy import WalkPolicy
+from troyproxy.proxy.report import story
 from troyproxy.proxy.rows import row_of
 
 UPSTREAM_PATHS: Final = {
@@ -38,17 +41,17 @@ class Edge:
         clock: Clock,
         observer: Observer,
         usage: UsageSink,
-        trace: bool = False,
+        policy: WalkPolicy,
     ) -> None:
         self.app = answering_bugs(app)
         self._route, self._snapshot, self._clock = route, snapshot, clock
-        self._observer, self._usage, self._trace = observer, usage, trace
+        self._observer, self._usage, self._policy = observer, usage, policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = self._new_call(scope)
         self._observer.request_started()
         try:
-            await self.app(put_call(scope, call), receive, naming(send, call.request_id, call.ledger.note_status))
+            await self.app(put_call(scope, call), receive, self._telling(call, send))
         except asyncio.CancelledError:
             call.client_left = True  # the server took the request away: nobody is there to answer
             raise
@@ -73,5 +76,19 @@ class Edge:
         self._observer.request_finished(row)
         if row.provider is not None and row.model is not None and call.ledger.gaps_s:
             self._observer.events_seen(row.provider, row.model, call.ledger.gaps_s)
-        if self._trace:
+        if self._policy.trace:
             self._observer.trace(call.request_id, call.ledger.lines)
+
+    def _telling(self, call: Call, send: Send) -> Send:
+        """Return a `Send` that notes the status, and tells the story where the walk has not told it."""
+
+        async def send_told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                call.ledger.note_status(message["status"])
+                headers = list(message.get("headers", ()))
+                known = {name for name, _ in headers}
+                added = [pair for pair in story(call, self._policy) if pair[0] not in known]
+                message = {**message, "headers": [*headers, *added]}
+            await send(message)
+
+        return send_told

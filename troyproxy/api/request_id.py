@@ -17,13 +17,11 @@ def new_request_id() -> str:
     return f"req_{secrets.token_hex(12)}"
 
 
-def naming(send: Send, request_id: str, note: Callable[[int], None] | None = None) -> Send:
-    """Return a `Send` that adds the id where it is missing, and tells *note* the status."""
+def naming(send: Send, request_id: str) -> Send:
+    """Return a `Send` that adds the id where it is missing."""
 
     async def send_named(message: Message) -> None:
         if message["type"] == "http.response.start":
-            if note is not None:
-                note(message["status"])
             headers = message.get("headers", [])
             if not any(name == REQUEST_ID for name, _ in headers):
                 message = {**message, "headers": [*headers, (REQUEST_ID, request_id.encode("ascii"))]}
