@@ -24,12 +24,23 @@ from troyproxy.resilience.faults import Fault
 
 @dataclass(slots=True)
 class Progress:
-    """How far one request came; written by the session's trace."""
+    """How far one request came; written by the session's trace and the connection."""
 
     queued: bool = False
     """It waits for a slot of our own pool."""
     sent: bool = False
     """Bytes of it were handed to a connection, so the upstream may act on it."""
+    reused: bool = False
+    """Its connection had served before."""
+    answered: bool = False
+    """A byte came back."""
+    fresh: bool = False
+    """A second try: a kept connection ended under the first, and only a new one will do."""
+
+    @property
+    def orphaned(self) -> bool:
+        """Whether it was given to a kept connection that brought no byte of an answer."""
+        return self.reused and not self.answered
 
 
 PROGRESS: Final[ContextVar[Progress]] = ContextVar("troyproxy_upstream_progress")
@@ -78,7 +89,8 @@ def failed(exc: BaseException, progress: Progress) -> UpstreamFailed:
     fault = next((fault for cls, fault in _TABLE if isinstance(origin, cls)), Fault.PROTOCOL)
     if fault is Fault.TIMEOUT_CONNECT and progress.queued:
         fault = Fault.SATURATED
-    return UpstreamFailed(fault, _detail(origin), body_sent=progress.sent and fault not in _NEVER_SENT)
+    sent = progress.fresh or (progress.sent and fault not in _NEVER_SENT)  # a first try was sent in any case
+    return UpstreamFailed(fault, _detail(origin), body_sent=sent)
 
 
 def _detail(exc: BaseException) -> str:

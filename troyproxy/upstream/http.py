@@ -2,14 +2,25 @@
 
 The transport is used directly, without ``httpx.AsyncClient``: redirects, cookies, authentication and the logging of
 URLs live in the client, and none of them is wanted here. There is no read timeout: the walk owns the clocks and
-cancels. A retry is the walk's affair too.
+cancels. A retry of what an upstream refused is the walk's affair too.
+
+One request is sent twice here: the one whose kept connection ended before a byte of an answer. A server may close a
+connection that it holds for idle while a request is on its way, and then has not seen it (RFC 9112, section 9.5).
+Nobody failed, so neither the walk nor a breaker should hear of it. Section 9.3.1 there and 9.2.2 of RFC 9110 allow a
+second try where the method is idempotent or the request was never applied; a POST on a kept connection that ends in
+silence is the latter as far as a client can tell, and a completion changes no state. What doubt is left is kept small:
+nothing is sent again when the connection was new, when a byte came back, when the time to connect is over (the upstream
+was at work: no idle close takes that long), or on a timeout or a cancellation. The second try takes a new connection,
+where there is no such race, and is the last.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from typing import Final
 
 import httpx
@@ -18,11 +29,13 @@ from troyproxy.ports import Headers, UpstreamFailed, UpstreamRequest, UpstreamRe
 from troyproxy.resilience.faults import Fault
 from troyproxy.upstream.decoding import decoded
 from troyproxy.upstream.failures import PROGRESS, Progress, failures
-from troyproxy.upstream.pools import Pools, basic
+from troyproxy.upstream.pools import Pool, Pools, basic
 from troyproxy.wire.headers import USER_AGENT
 
 OURS: Final = frozenset({b"host", b"content-length", b"transfer-encoding", b"connection", b"expect"})
 """Framing is written here, never taken from the caller."""
+KEEPALIVE_S: Final = 4.0
+"""How long an idle connection is kept: less than the 5 s after which common servers close theirs."""
 
 
 class HttpxUpstream:
@@ -33,9 +46,12 @@ class HttpxUpstream:
         *,
         env: Mapping[str, str] | None = None,
         max_connections: int = 512,
-        keepalive_s: float = 15.0,
+        keepalive_s: float = KEEPALIVE_S,
     ) -> None:
-        """*env* gives the proxy variables (default: the process's); *max_connections* bounds each provider's pool."""
+        """*env* gives the proxy variables (default: the process's); *max_connections* bounds each provider's pool.
+
+        An idle connection is closed after *keepalive_s* seconds.
+        """
         self._pools = Pools(
             os.environ if env is None else env,
             max_connections=max_connections,
@@ -44,13 +60,10 @@ class HttpxUpstream:
 
     async def send(self, request: UpstreamRequest) -> UpstreamResponse:
         """Send *request*; its connection is busy until the response is read to the end or closed."""
-        progress = Progress()
-        PROGRESS.set(progress)
         async with AsyncExitStack() as stack:
             pool = await self._pools.lease(request.provider)
             stack.push_async_callback(self._pools.release, pool)
-            with failures(progress):
-                response = await pool.transport.handle_async_request(outgoing(request, pool.headers))
+            response, progress = await _ask(pool, request)
             stack.push_async_callback(response.stream.aclose)  # type: ignore[union-attr]  # an async transport's is async
             source = _Source(response, progress)
             stack.push_async_callback(source.aclose)
@@ -60,6 +73,27 @@ class HttpxUpstream:
     async def aclose(self) -> None:
         """Close every pool."""
         await self._pools.aclose()
+
+
+async def _ask(pool: Pool, request: UpstreamRequest) -> tuple[httpx.Response, Progress]:
+    """Return the head and how it came; a second try shares the first one's time to connect."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + request.connect_s
+    progress = Progress()
+    try:
+        return await _try(pool, request, progress), progress
+    except UpstreamFailed as failed:
+        left_s = deadline - loop.time()
+        if failed.fault is not Fault.RESET or not progress.orphaned or left_s <= 0:
+            raise
+    progress = Progress(fresh=True)
+    return await _try(pool, replace(request, connect_s=left_s), progress), progress
+
+
+async def _try(pool: Pool, request: UpstreamRequest, progress: Progress) -> httpx.Response:
+    PROGRESS.set(progress)
+    with failures(progress):
+        return await pool.transport.handle_async_request(outgoing(request, pool.headers))
 
 
 class HttpxResponse:

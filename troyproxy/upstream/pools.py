@@ -21,6 +21,7 @@ from httpx_aiohttp import AiohttpTransport
 from troyproxy.catalog.providers import Provider
 from troyproxy.ports import Headers, UpstreamFailed
 from troyproxy.resilience.faults import Fault
+from troyproxy.upstream.connections import Connector
 from troyproxy.upstream.failures import Progress, failures, tracing
 
 MAX_HEADER_BYTES: Final = 1 << 15
@@ -57,7 +58,8 @@ class Pools:
     def __init__(self, env: Mapping[str, str], *, max_connections: int, keepalive_s: float) -> None:
         # Read once: os.environ decodes every variable at each look, and this is asked for each request.
         self._env = {name: value for name, value in env.items() if name.lower().endswith("_proxy")}
-        self._limits = httpx.Limits(max_connections=max_connections, keepalive_expiry=keepalive_s)
+        self._max_connections = max_connections
+        self._keepalive_s = keepalive_s
         self._current: dict[str, Pool] = {}
         self._retired: set[Pool] = set()
         self._system_trust: ssl.SSLContext | None = None
@@ -106,19 +108,16 @@ class Pools:
         return Pool(key, transport, tuple(proxy.headers.raw) if proxy and plain else ())
 
     def _session(self, trust: ssl.SSLContext) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(
-            limit=self._limits.max_connections or 0,
-            keepalive_timeout=self._limits.keepalive_expiry,
-            ssl=trust,
-        )
-        return aiohttp.ClientSession(
-            connector=connector,
+        session = aiohttp.ClientSession(
+            connector=Connector(trust, limit=self._max_connections, keepalive_s=self._keepalive_s),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
             trace_configs=[tracing()],
             max_line_size=MAX_HEADER_BYTES,
             max_field_size=MAX_HEADER_BYTES,
         )
+        session._retry_connection = False  # noqa: SLF001 -- its own second try of a GET asks less than `http.py` does
+        return session
 
     def _trust(self, key: PoolKey) -> ssl.SSLContext:
         if key.ca_file is not None:
