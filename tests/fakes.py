@@ -1,24 +1,20 @@
-"""Fakes of the seams in `troyproxy/ports.py`, in the order of that page. They touch nothing outside."""
+"""Fakes of the seams in `troyproxy/ports.py`, in the order of that page; those of the database are in `fake_store`.
+
+They touch nothing outside.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import heapq
 import itertools
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
-from troyproxy.catalog.combos import Combo
-from troyproxy.catalog.keys import Key
-from troyproxy.catalog.models import Model
-from troyproxy.catalog.providers import Account
-from troyproxy.errors import Conflict, NotFound, PreconditionFailed, StoreUnavailable
-from troyproxy.ports import Failover, Headers, UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.errors import StoreUnavailable
+from troyproxy.ports import Failover, Headers, News, UpstreamFailed, UpstreamRequest, UpstreamResponse
 from troyproxy.resilience.events import Event
-
-_T = TypeVar("_T")
 
 
 class FakeClock:
@@ -170,6 +166,58 @@ class FakeEventLog:
         return self.earlier
 
 
+class FakeStateMirror:
+    """One instance's way to a shared place in memory; *beside* is another's to the same place.
+
+    *down*: this instance cannot reach it. `opened`, `closed` and `reads` count, `told` is what was said.
+    """
+
+    def __init__(self, beside: FakeStateMirror | None = None) -> None:
+        self.down = False
+        self.opened = self.closed = self.reads = 0
+        self.kept: set[Event] = set() if beside is None else beside.kept
+        self.told: list[News] = []
+        self.news: asyncio.Queue[News] = asyncio.Queue()
+        self._mine: set[Event] = set()
+        self._all: list[FakeStateMirror] = [] if beside is None else beside._all
+        self._all.append(self)
+
+    def _check(self) -> None:
+        if self.down:
+            raise StoreUnavailable("down")
+
+    async def open(self) -> None:
+        self._check()
+        self.opened += 1
+
+    async def read(self, now: float) -> Sequence[Event]:
+        self._check()
+        self.reads += 1
+        return [event for event in self.kept if getattr(event, "until", now + 1) > now]
+
+    async def push(self, kept: Sequence[Event], *, now: float, news: News | None = None) -> None:
+        del now
+        self._check()
+        added = [event for event in kept if event not in self.kept]
+        gone = self._mine - set(kept)
+        self._mine = set(kept)
+        self.kept.difference_update(gone)
+        self.kept.update(added)
+        said = News((*added, *(news.events if news else ())), news.revision if news else None)
+        if said != News():
+            self.told.append(said)
+            for other in self._all:
+                if other is not self and not other.down:
+                    other.news.put_nowait(said)
+
+    async def listen(self) -> News:
+        self._check()
+        return await self.news.get()
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
 class FakeUsageSink:
     """Keeps the rows."""
 
@@ -222,149 +270,3 @@ class FakeObserver:
 
     def trace(self, request_id: str, lines: Sequence[str]) -> None:
         self.told.append(("trace", (request_id, tuple(lines))))
-
-
-class FakeCombos:
-    """Combos in memory."""
-
-    def __init__(self) -> None:
-        self.held: dict[str, Combo] = {}
-
-    async def list(self) -> list[Combo]:
-        return list(self.held.values())
-
-    async def add(self, combo: Combo) -> Combo:
-        taken = {name.lower() for held in self.held.values() for name in (held.id, held.name)}
-        if {combo.id.lower(), combo.name.lower()} & taken:
-            raise Conflict("taken")
-        self.held[combo.id] = combo
-        return combo
-
-    async def replace(self, combo: Combo, *, expected_version: int | None = None) -> Combo:
-        stored = _found(self.held, combo.id)
-        if expected_version not in {None, stored.version}:
-            raise PreconditionFailed("changed")
-        self.held[combo.id] = replace(combo, version=stored.version + 1)
-        return self.held[combo.id]
-
-    async def remove(self, combo_id: str) -> None:
-        _found(self.held, combo_id)
-        del self.held[combo_id]
-
-
-class FakeConnections:
-    """Accounts in memory."""
-
-    def __init__(self) -> None:
-        self.held: dict[str, Account] = {}
-
-    async def list(self) -> list[Account]:
-        return list(self.held.values())
-
-    async def add(self, account: Account) -> Account:
-        if account.id in self.held:
-            raise Conflict("taken")
-        self.held[account.id] = account
-        return account
-
-    async def remove(self, account_id: str) -> None:
-        _found(self.held, account_id)
-        del self.held[account_id]
-
-
-class FakeKeys:
-    """Client keys in memory; `lookups` counts what would be database work."""
-
-    def __init__(self, *keys: Key) -> None:
-        self.held = {key.id: key for key in keys}
-        self.lookups = 0
-
-    async def list(self) -> list[Key]:
-        return list(self.held.values())
-
-    async def find(self, digest: bytes) -> Key | None:
-        self.lookups += 1
-        return next((key for key in self.held.values() if key.digest == digest), None)
-
-    async def add(self, key: Key) -> Key:
-        if any(held.name == key.name for held in self.held.values()):
-            raise Conflict("taken")
-        self.held[key.id] = key
-        return key
-
-    async def revoke(self, key_id: str, *, at: float) -> Key:
-        self.held[key_id] = replace(_found(self.held, key_id), revoked_at=at)
-        return self.held[key_id]
-
-
-class FakeModels:
-    """Overrides in memory."""
-
-    def __init__(self) -> None:
-        self.held: dict[str, Model] = {}
-
-    async def list(self) -> dict[str, Model]:
-        return dict(self.held)
-
-    async def put(self, spec: str, model: Model) -> None:
-        self.held[spec] = model
-
-    async def remove(self, spec: str) -> None:
-        _found(self.held, spec)
-        del self.held[spec]
-
-
-class FakeRequests:
-    """Usage rows, read back from a sink."""
-
-    def __init__(self, sink: FakeUsageSink) -> None:
-        self._sink = sink
-
-    async def find(self, request_id: str) -> UsageRow | None:
-        return next((row for row in self._sink.rows if row.request_id == request_id), None)
-
-    async def recent(self, *, limit: int = 50) -> list[UsageRow]:
-        return self._sink.rows[: -limit - 1 : -1]
-
-
-class FakeControl:
-    """The control row. *down*: the database cannot be read."""
-
-    def __init__(self) -> None:
-        self.at = 0
-        self.down = False
-
-    async def revision(self) -> int:
-        if self.down:
-            raise StoreUnavailable("down")
-        return self.at
-
-    async def bump(self) -> int:
-        self.at += 1
-        return self.at
-
-
-class FakeStore:
-    """A database in memory."""
-
-    def __init__(self, *earlier: Event) -> None:
-        self.combos, self.connections, self.keys, self.models = FakeCombos(), FakeConnections(), FakeKeys(), FakeModels()
-        self.events, self.usage, self.control = FakeEventLog(*earlier), FakeUsageSink(), FakeControl()
-        self.requests = FakeRequests(self.usage)
-        self.up = True
-        self.queue_depths: Mapping[str, int] = {"events": 0, "usage": 0}
-        self.dropped: Mapping[str, int] = {"events": 0, "usage": 0}
-        self.running: list[str] = []
-        """``start`` and ``stop``, as they came."""
-
-    async def start(self) -> None:
-        self.running.append("start")
-
-    async def stop(self) -> None:
-        self.running.append("stop")
-
-
-def _found(held: Mapping[str, _T], name: str) -> _T:
-    if name not in held:
-        raise NotFound(name)
-    return held[name]

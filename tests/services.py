@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import pytest
+
+START_S: Final = 20.0
 
 
 def free_port() -> int:
@@ -87,6 +92,77 @@ def postgres() -> Iterator[Postgres]:
             server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+class Redis:
+    """A Redis of the tests that keeps nothing on disk: `start`, `stop`, `freeze` and `thaw` work more than once."""
+
+    def __init__(self, binary: str, folder: Path, password: str | None) -> None:
+        self._binary, self._folder, self._password = binary, folder, password
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = free_port()
+
+    @property
+    def url(self) -> str:
+        user = f":{self._password}@" if self._password else ""
+        return f"redis://{user}127.0.0.1:{self.port}/0"
+
+    def start(self) -> None:
+        """Start it, empty, and wait until it answers."""
+        options = ["--bind", "127.0.0.1", "--port", str(self.port), "--save", "", "--appendonly", "no"]
+        options += ["--dir", str(self._folder), "--maxmemory", "64mb"]
+        options += ["--requirepass", self._password] if self._password else []
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [self._binary, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self._folder
+            )
+        deadline = time.monotonic() + START_S
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"redis-server: {(self._folder / 'log').read_text(errors='replace')}")
+            time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
+                connection.sendall(b"PING\r\n")
+                return connection.recv(64).startswith((b"+PONG", b"-NOAUTH"))
+        except OSError:
+            return False
+
+    def stop(self) -> None:
+        """Kill it; it holds nothing worth keeping."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait(timeout=START_S)
+
+    def freeze(self) -> None:
+        """Make it hang: connections stay, nothing answers."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+
+@contextmanager
+def redis(password: str | None = None) -> Iterator[Redis]:
+    """Run a Redis server. Skips the test when none is installed."""
+    binary = shutil.which("redis-server")
+    if binary is None:
+        pytest.skip("needs redis-server (Debian package redis-server)")
+    with tempfile.TemporaryDirectory(prefix="troy-redis-") as folder:
+        server = Redis(binary, Path(folder), password)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
 
 
 def _postgres_binaries() -> Path | None:

@@ -13,13 +13,13 @@ from dataclasses import replace
 import pytest
 
 from tests.asgi import DISCONNECT, Message, When
-from tests.fakes import Reply
+from tests.fakes import Reply, Step
 from tests.proxy.rig import DONE, Rig, Served, answer, delta, fault, finish, refusal, role, stream, usage
 from tests.virtual import VirtualLoop
 from troyproxy.proxy.client import Client, Disconnect
 from troyproxy.resilience.breaker import Admission
 
-STEPS = [0.0, role(), 0.0, delta("a"), 0.0, delta("b"), 0.0, finish(), usage(), 0.0, DONE]
+STEPS: list[Step] = [0.0, role(), 0.0, delta("a"), 0.0, delta("b"), 0.0, finish(), usage(), 0.0, DONE]
 STREAM = stream(*STEPS, before=[0.0, 0.1], close_s=0.05)
 WHOLE = Reply(body=[0.0, *answer().body, 0.0], before=[0.0, 0.1], close_s=0.05)
 
@@ -193,9 +193,12 @@ async def test_a_deadline_around_us_still_becomes_a_timeout_after_a_client_has_l
     async def send(_: Message) -> None:
         raise AssertionError("nothing is sent")
 
-    with pytest.raises(TimeoutError):
+    async def work() -> None:
         async with asyncio.timeout(5):
             async with Disconnect(receive, Client(rig.call(), send, stall_s=60)) as watch:
                 await asyncio.sleep(60)
             assert watch.gone
             await asyncio.sleep(60)
+
+    with pytest.raises(TimeoutError):
+        await work()

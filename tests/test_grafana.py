@@ -25,6 +25,7 @@ NOT_DRAWN = {
     "troyproxy_tool_leaks_total",
     "troyproxy_params_adapted_total",
     "troyproxy_config_revision",
+    "troyproxy_shared_state_up",
 }
 """Metrics that no panel shows yet."""
 ADDED = {"instance", "job", "le"}

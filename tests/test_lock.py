@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 import tomllib
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -29,6 +33,27 @@ def _declared(*, dev: bool) -> list[str]:
         return list(PROJECT["dependency-groups"]["dev"])
     extras = PROJECT["project"]["optional-dependencies"].values()
     return [*PROJECT["project"]["dependencies"], *PROJECT["build-system"]["requires"], *(r for e in extras for r in e)]
+
+
+def _imported(folder: str) -> Iterator[str]:
+    for path in (ROOT / folder).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                yield from (alias.name.partition(".")[0] for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                yield (node.module or "").partition(".")[0]
+
+
+@pytest.mark.parametrize(
+    ("folder", "locks"),
+    [("troyproxy", LOCKS[:1]), ("alembic", LOCKS[:1]), ("tests", LOCKS)],
+    ids=str,
+)
+def test_every_library_that_is_imported_is_locked(folder: str, locks: tuple[str, ...]) -> None:
+    pins = {name for lock in locks for name in _pins(lock)}
+    known = packages_distributions()
+    outside = set(_imported(folder)) - sys.stdlib_module_names - {"troyproxy", "tests"}
+    assert {name for name in outside if pins.isdisjoint(map(canonicalize_name, known.get(name, ())))} == set()
 
 
 @pytest.mark.parametrize(("lock", "dev"), [(LOCKS[0], False), (LOCKS[1], True)])

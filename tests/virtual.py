@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import selectors
 
+START = 1_000.0
 PATIENCE_S = 5.0
 """Real seconds without timer, task or socket after which a test is stuck for good."""
 
@@ -36,11 +37,11 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         super().__init__(self._virtual)
 
     def time(self) -> float:
-        return 1_000.0 + self._virtual.gone_by
+        return START + self._virtual.gone_by
 
 
 class LoopClock:
-    """The loop's time as a `Clock`."""
+    """The loop's time as a `Clock`; without a running loop it stands at its start."""
 
     EPOCH = 1_800_000_000.0
 
@@ -48,7 +49,10 @@ class LoopClock:
         return self.EPOCH + self.monotonic()
 
     def monotonic(self) -> float:
-        return asyncio.get_running_loop().time()
+        try:
+            return asyncio.get_running_loop().time()
+        except RuntimeError:
+            return START
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -43,16 +43,20 @@ from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.life import Life
+from troyproxy.proxy.mirroring import Mirroring
+from troyproxy.proxy.orders import Orders
 from troyproxy.proxy.planner import Planner
-from troyproxy.proxy.policy import WalkPolicy, health_policy
+from troyproxy.proxy.policy import WalkPolicy, health_policy, journal_keep_s
+from troyproxy.proxy.retries import Retries
 from troyproxy.proxy.snapshots import SnapshotKeeper, changed_accounts
 from troyproxy.proxy.walk import Walk
-from troyproxy.resilience.health import journal_horizon_s
+from troyproxy.resilience.retry_budget import RetryPolicy
 from troyproxy.settings.assemble import Stored, assemble
 from troyproxy.settings.builtin import load_builtins
 from troyproxy.settings.load import Configuration, load
 from troyproxy.settings.secrets import admin_token, secret_key
 from troyproxy.settings.values import Settings
+from troyproxy.store.redis_door import state_mirror
 from troyproxy.store.store import SqlStore
 from troyproxy.telemetry.access import AccessLog
 from troyproxy.telemetry.fanout import Fanout
@@ -105,7 +109,7 @@ def sql_store(settings: Settings, clock: Clock, *, source: str | None = None) ->
         secret_key=secret_key(settings),
         clock=clock,
         source=source or f"{settings.host}:{settings.port}",
-        keep_s=journal_horizon_s(health_policy(settings), WalkPolicy.of(settings).max_cooldown_s),
+        keep_s=journal_keep_s(settings),
     )
 
 
@@ -142,13 +146,12 @@ class _Builder:
     def __init__(self, configuration: Configuration, load_again: Load, wiring: Wiring) -> None:
         self._settings, self._first = configuration.settings, configuration
         self._load, self._wiring, self._clock = load_again, wiring, wiring.clock
-        self._policy = WalkPolicy.of(self._settings)
-        self._health_policy = health_policy(self._settings)
+        self._policy, self._health_policy = WalkPolicy.of(self._settings), health_policy(self._settings)
         self._ring = RequestRing()
         labels = Labels(
             KnownModels(self._snapshot), lambda: self._snapshot().combos, max_models=self._settings.metrics_models
         )
-        self._metrics = Metrics(labels)
+        self._metrics = Metrics(labels, folder=wiring.metrics_folder)
         traces = (TraceObserver(),) if self._settings.trace else ()
         self._observer = Fanout((self._metrics, self._ring, AccessLog(), *traces, *wiring.observers))
         self._store = wiring.store or sql_store(self._settings, wiring.clock)
@@ -161,15 +164,19 @@ class _Builder:
             rng=wiring.rng,
         )
         self._learned = LearnedParameters(self._clock)
+        self._retries = Retries(self._clock, RetryPolicy(self._policy.retry_budget))
         self._desk = AccountDesk(max_inflight=self._policy.max_inflight, observer=self._observer)
         self._authenticator = Authenticator(snapshot=self._snapshot, keys=self._store.keys, clock=self._clock)
+        self._orders = orders = Orders(self._store.control, self._health, self._clock)
         self._snapshots = SnapshotKeeper(
-            self._build, control=self._store.control, clock=self._clock, on_change=(self._changed,)
+            self._build, control=self._store.control, clock=self._clock, on_change=(self._changed,), orders=orders
         )
         self._upstream = wiring.upstream or RoutedUpstream(HttpxUpstream(), {"demo": demo_app(), **wiring.apps})
         self._planner = Planner(health=self._health, clock=self._clock, policy=self._policy, observer=self._observer)
+        self._mirroring = shared = self._shared_state()
+        health, snapshots, clock = self._health, self._snapshots, self._clock
         self._status = Status(
-            health=self._health, desk=self._desk, snapshots=self._snapshots, store=self._store, clock=self._clock
+            health=health, desk=self._desk, snapshots=snapshots, store=self._store, clock=clock, shared=shared
         )
 
     def gateway(self) -> Gateway:
@@ -180,9 +187,17 @@ class _Builder:
             snapshots=self._snapshots,
             health=self._health,
             upstream=self._upstream,
-            background=(self._snapshots.follow,),
+            background=(self._snapshots.follow, lambda: self._metrics.keep_fresh(self._clock)),
+            mirroring=self._mirroring,
         )
         return Gateway(RoutingTable(self._routes()), self._life, self._snapshots)
+
+    def _shared_state(self) -> Mirroring | None:
+        keep_s = journal_keep_s(self._settings)
+        mirror = self._wiring.mirror or state_mirror(self._settings.redis_url, keep_s=keep_s)
+        if mirror is None:
+            return None
+        return Mirroring(mirror, health=self._health, snapshots=self._snapshots, clock=self._clock, keep_s=keep_s)
 
     def _snapshot(self) -> Snapshot:
         return self._snapshots.current
@@ -211,24 +226,22 @@ class _Builder:
         self._authenticator.forget()
         self._desk.keep(after.providers)
         for provider, account in changed_accounts(before, after):
-            self._health.clear(provider, account)
+            self._health.forget(provider, account)
 
     def _routes(self) -> list[Route]:
         authenticate = self._authenticate()
-        models = ModelList(self._snapshot, authenticate)
         origins = self._settings.cors_origins
         live = guarded(Liveness())
         ready = guarded(Readiness(self._status.dependencies, lambda: self._life.stopping))
         tokens = [token for token in (self._settings.metrics_token, self._token) if token is not None]
         metrics = MetricsPage(self._metrics.render, tokens, open_here=self._settings.host in LOOPBACK)
         client = [Route("POST", path, self._client_app(path, authenticate)) for path in UPSTREAM_PATHS]
-        listed = outermost(models, origins)
+        listed = outermost(ModelList(self._snapshot, authenticate), origins)
         client += [Route("GET", "/v1/models", listed), Route("GET", "/v1/models/{id:path}", listed)]
         return [
             *client,
             *preflights(client, origins),
-            Route("GET", "/healthz", live),
-            Route("GET", "/livez", live),
+            *(Route("GET", path, live) for path in ("/healthz", "/livez")),
             Route("GET", "/readyz", ready),
             Route("GET", "/metrics", guarded(metrics)),
             *admin_routes(self.services()),
@@ -247,6 +260,7 @@ class _Builder:
             health=self._health,
             desk=self._desk,
             learned=self._learned,
+            retries=self._retries,
             observer=self._observer,
             clock=self._clock,
             policy=self._policy,
@@ -280,9 +294,11 @@ class _Builder:
             health=self._health,
             planner=self._planner,
             learned=self._learned,
+            orders=self._orders,
             status=self._status,
             ring=self._ring,
             clock=self._clock,
             configuration=self._first,
             admin_token=self._token,
+            worker=self._wiring.worker,
         )

@@ -1,7 +1,7 @@
 """Every seam on one page. What stands behind each is chosen in `app.py` and nowhere else.
 
-Clock, Upstream, EventLog, UsageSink, Observer, then one repository per aggregate. `tests/fakes.py` has one fake per
-Protocol, in the same order.
+Clock, Upstream, EventLog, StateMirror, UsageSink, Observer, then one repository per aggregate. `tests/fakes.py` has one
+fake per Protocol, in the same order.
 """
 
 from __future__ import annotations
@@ -27,15 +27,12 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Return unix seconds."""
-        ...
 
     def monotonic(self) -> float:
         """Return seconds for measuring durations."""
-        ...
 
     async def sleep(self, seconds: float) -> None:
         """Wait."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +59,9 @@ class UpstreamResponse(Protocol):
 
     def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives, content-encoding undone. Raises UpstreamFailed."""
-        ...
 
     async def aclose(self) -> None:
         """Close the response and free the connection; safe to call twice and after cancellation."""
-        ...
 
 
 class UpstreamFailed(Exception):
@@ -83,11 +78,9 @@ class Upstream(Protocol):
 
     async def send(self, request: UpstreamRequest) -> UpstreamResponse:
         """Send *request* and return when the response head is there. Raises UpstreamFailed; cancel-safe."""
-        ...
 
     async def aclose(self) -> None:
         """Close every pool."""
-        ...
 
 
 class EventLog(Protocol):
@@ -95,11 +88,39 @@ class EventLog(Protocol):
 
     def append(self, event: Event) -> None:
         """Queue *event* for the writer; never waits, never raises (a full queue drops the oldest and counts)."""
-        ...
 
     async def replay(self) -> Sequence[Event]:
         """Return the journalled events that can still have an effect, oldest first."""
-        ...
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What another instance says: events to merge (``resilience/shared.py``), and a revision of the control row."""
+
+    events: tuple[Event, ...] = ()
+    revision: int | None = None
+
+
+class StateMirror(Protocol):
+    """Where instances share locks and open circuits, and tell each other news. No request waits for it.
+
+    Every method but `close` raises StoreUnavailable within a few seconds and is cancel-safe. After that, `open` again.
+    """
+
+    async def open(self) -> None:
+        """Connect, and begin to listen: from now on no news is missed."""
+
+    async def read(self, now: float) -> Sequence[Event]:
+        """Return everything that is kept and has not run out at *now*. What is missing in it means nothing."""
+
+    async def push(self, kept: Sequence[Event], *, now: float, news: News | None = None) -> None:
+        """Make what this instance keeps there equal to *kept*, and tell the others what is new in it, and *news*."""
+
+    async def listen(self) -> News:
+        """Wait for the next news of another instance; one's own are not heard."""
+
+    async def close(self) -> None:
+        """Disconnect; safe to call twice, and when nothing was opened."""
 
 
 class UsageSink(Protocol):
@@ -141,11 +162,9 @@ class Observer(Protocol):
 
     def events_seen(self, provider: str, model: str, gaps_s: Sequence[float]) -> None:
         """Gaps between the events of one finished stream, in seconds (bounded sample)."""
-        ...
 
     def trace(self, request_id: str, lines: Sequence[str]) -> None:
         """The play-by-play of one finished request; called only when tracing is on."""
-        ...
 
 
 class ComboRepository(Protocol):
@@ -155,15 +174,12 @@ class ComboRepository(Protocol):
 
     async def add(self, combo: Combo) -> Combo:
         """Raises Conflict when the name (case-insensitively) or id is taken."""
-        ...
 
     async def replace(self, combo: Combo, *, expected_version: int | None = None) -> Combo:
         """Raises NotFound, or PreconditionFailed when the stored version is another."""
-        ...
 
     async def remove(self, combo_id: str) -> None:
         """Raises NotFound."""
-        ...
 
 
 class ConnectionRepository(Protocol):
@@ -173,11 +189,9 @@ class ConnectionRepository(Protocol):
 
     async def add(self, account: Account) -> Account:
         """Raises Conflict when the provider already has an account of this name."""
-        ...
 
     async def remove(self, account_id: str) -> None:
         """Raises NotFound."""
-        ...
 
 
 class KeyRepository(Protocol):
@@ -189,11 +203,9 @@ class KeyRepository(Protocol):
 
     async def add(self, key: Key) -> Key:
         """Raises Conflict when the name is taken."""
-        ...
 
     async def revoke(self, key_id: str, *, at: float) -> Key:
         """Raises NotFound; revoking twice is fine."""
-        ...
 
 
 class ModelRepository(Protocol):
@@ -205,7 +217,6 @@ class ModelRepository(Protocol):
 
     async def remove(self, spec: str) -> None:
         """Raises NotFound."""
-        ...
 
 
 class RequestRepository(Protocol):
@@ -216,12 +227,31 @@ class RequestRepository(Protocol):
     async def recent(self, *, limit: int = 50) -> list[UsageRow]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class ControlEvent:
+    """One thing that every process must do once: *kind* says what, *payload* on what. `id` grows."""
+
+    id: int
+    at: float
+    kind: str
+    payload: Mapping[str, object]
+
+
 class Control(Protocol):
-    """The control row that tells every process to reload."""
+    """The control row that tells every process to reload, and what it must do besides."""
 
     async def revision(self) -> int: ...
 
     async def bump(self) -> int: ...
+
+    async def publish(self, kind: str, payload: Mapping[str, object]) -> int:
+        """Store an event for every process, bump the revision in the same transaction, and return the revision."""
+
+    async def newest(self) -> int:
+        """Return the id of the newest event, 0 when there was none."""
+
+    async def since(self, event_id: int) -> list[ControlEvent]:
+        """Return the next events behind *event_id*, oldest first; a bounded number, so ask again until none is left."""
 
 
 class Store(Protocol):
@@ -254,7 +284,6 @@ class Store(Protocol):
     @property
     def up(self) -> bool:
         """Whether the last database operation of the writer succeeded."""
-        ...
 
     @property
     def queue_depths(self) -> Mapping[str, int]: ...
@@ -262,12 +291,9 @@ class Store(Protocol):
     @property
     def dropped(self) -> Mapping[str, int]:
         """Rows dropped at the bound, per queue."""
-        ...
 
     async def start(self) -> None:
         """Migrate where that is automatic, open the engine, start the writer."""
-        ...
 
     async def stop(self) -> None:
         """Drain the queues, stop the writer, close the engine."""
-        ...

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from tests.api.house import House
+from troyproxy.errors import StoreUnavailable
+from troyproxy.proxy.snapshots import POLL_S
+from troyproxy.resilience.events import Cleared, to_record
 
 pytestmark = pytest.mark.anyio
 
@@ -131,13 +135,15 @@ async def test_explain_answers_a_bad_request_as_a_client_would_be(
 async def test_clearing_lifts_what_matches(house: House, wanted: dict[str, object]) -> None:
     await house.chat("demo/fail-429-retry-9")
     answer = await house.post("/api/cooldowns/clear", wanted)
-    assert (answer.json(), (await house.get("/api/status"))["cooldowns"]) == ({"cooldowns": 1, "circuits": 0}, [])
+    expected = {"cooldowns": 1, "circuits": 0, "everywhere": True}
+    assert (answer.json(), (await house.get("/api/status"))["cooldowns"]) == (expected, [])
 
 
 @pytest.mark.parametrize("wanted", [{"provider": "alpha"}, {"model": "other"}])
 async def test_clearing_leaves_what_does_not_match(house: House, wanted: dict[str, object]) -> None:
     await house.chat("demo/fail-429-retry-9")
-    assert (await house.post("/api/cooldowns/clear", wanted)).json() == {"cooldowns": 0, "circuits": 0}
+    answer = await house.post("/api/cooldowns/clear", wanted)
+    assert answer.json() == {"cooldowns": 0, "circuits": 0, "everywhere": True}
 
 
 async def test_clearing_closes_an_open_circuit(house: House) -> None:
@@ -199,8 +205,6 @@ async def test_a_file_that_is_no_yaml_has_details_too(house: House) -> None:
 
 
 async def test_a_reload_without_a_database_is_503(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    from troyproxy.errors import StoreUnavailable  # noqa: PLC0415
-
     async def revision() -> int:
         raise StoreUnavailable("down")
 
@@ -225,3 +229,30 @@ async def test_an_unknown_page_is_404_in_the_envelope(house: House) -> None:
 async def test_the_bytes_of_an_odd_request_survive_explaining(house: House) -> None:
     body = json.dumps(ASK).encode().replace(b'"hello"', b'"\\ud800", "x": NaN')
     assert (await house.post("/api/explain", body)).status == 200
+
+
+async def test_a_clearing_is_told_to_the_other_processes(house: House) -> None:
+    before = await house.store.control.newest()
+    await house.post("/api/cooldowns/clear", {"provider": "demo"})
+    [event] = await house.store.control.since(before)
+    assert (event.kind, event.payload["provider"], event.payload["at"]) == ("clear", "demo", house.clock.now())
+
+
+async def test_a_clearing_that_another_process_tells_is_done_here(house: House) -> None:
+    await house.chat("demo/fail-429-retry-9")
+    await house.clock.advance(POLL_S)
+    await house.store.control.publish("clear", to_record(Cleared(house.clock.now(), "demo")))
+    async with asyncio.timeout(20):
+        while (await house.get("/api/status"))["cooldowns"]:
+            await house.clock.advance(POLL_S)
+    assert len(house.gateway.life._health.state.cooldowns) == 0
+
+
+async def test_a_clearing_without_a_database_is_for_here_only(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def publish(kind: str, payload: object) -> int:
+        raise StoreUnavailable("down")
+
+    await house.chat("demo/fail-429-retry-9")
+    monkeypatch.setattr(house.store.control, "publish", publish)
+    answer = await house.post("/api/cooldowns/clear", {})
+    assert answer.json() == {"cooldowns": 1, "circuits": 0, "everywhere": False}

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+
 import pytest
 
 from tests.api.house import TOKEN, House
+from tests.fakes import settle
+from tests.telemetry.rows import row
 from troyproxy.accounting.records import UsageRow
+from troyproxy.api.admin.reading import WRITTEN_S
 from troyproxy.resilience.classes import ErrorClass, Scope
 from troyproxy.resilience.events import Failed
 
@@ -140,8 +146,39 @@ async def test_a_request_that_memory_has_lost_is_read_from_the_database(
 
 
 async def test_a_request_that_nobody_knows_is_404(house: House) -> None:
-    answer = await house.ask("GET", "/api/requests/req_never")
-    assert (answer.status, answer.json()["error"]["code"]) == (404, "not_found")
+    async with asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(house.ask("GET", "/api/requests/req_never"))
+        await until_waiting(house, WRITTEN_S)
+        await house.clock.advance(WRITTEN_S)
+    assert (asking.result().status, asking.result().json()["error"]["code"]) == (404, "not_found")
+
+
+async def test_a_request_that_another_process_is_just_writing_is_waited_for(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[UsageRow] = []
+
+    async def find(request_id: str) -> UsageRow | None:
+        return next((row for row in written if row.request_id == request_id), None)
+
+    monkeypatch.setattr(house.store.requests, "find", find)
+    async with asyncio.TaskGroup() as tasks:
+        asking = tasks.create_task(house.get("/api/requests/req_new"))
+        await until_waiting(house, WRITTEN_S)
+        written.append(row(request_id="req_new", seed=7))
+        await house.clock.advance(WRITTEN_S)
+    assert asking.result()["seed"] == "7"
+
+
+async def until_waiting(house: House, seconds: float) -> None:
+    """Let the real database answer until somebody sleeps that long."""
+    async with asyncio.timeout(20):
+        while seconds not in house.clock.slept:
+            await settle()
+
+
+async def test_the_status_names_its_process(house: House) -> None:
+    assert (await house.get("/api/status"))["worker"] == {"name": "main", "pid": os.getpid()}
 
 
 async def test_a_limit_out_of_range_is_422(house: House) -> None:

@@ -60,8 +60,9 @@ def test_a_short_secret_does_not_blank_the_log() -> None:
 
 
 def test_the_settings_secrets_are_found_the_password_too() -> None:
-    settings = Settings(admin_token=Secret("the token"), database_url="postgresql://troy:p@ss@db/troy")
-    assert secrets_in(settings) == ["the token", "p@ss"]
+    database_url, redis_url = "postgresql://troy:p@ss@db/troy", "redis://:w@rd@cache:6379/0"
+    settings = Settings(admin_token=Secret("the token"), database_url=database_url, redis_url=redis_url)
+    assert secrets_in(settings) == ["the token", "p@ss", "w@rd"]
     assert secrets_in(Settings()) == []
 
 

@@ -133,8 +133,8 @@ def error(status: int, message: str = "scripted", code: str | None = None, **hea
 def behind(gate: str, body: bytes | None = None) -> Reply:
     """Return a whole answer whose head, too, waits for *gate*."""
     body = shapes.completion("waited for") if body is None else body
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode()
-    return Reply(framing="raw", steps=(Gate(gate), head + body))
+    named = f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close"
+    return Reply(framing="raw", steps=(Gate(gate), f"HTTP/1.1 200 OK\r\n{named}\r\n\r\n".encode() + body))
 
 
 def reads_in(text: str) -> tuple[bytes, ...]:

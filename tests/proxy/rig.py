@@ -27,10 +27,12 @@ from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.policy import WalkPolicy
+from troyproxy.proxy.retries import Retries
 from troyproxy.proxy.rows import row_of
 from troyproxy.proxy.walk import Walk
 from troyproxy.resilience.faults import Fault
 from troyproxy.resilience.health import EMPTY, HealthPolicy
+from troyproxy.resilience.retry_budget import RetryPolicy
 from troyproxy.routing.effort import decide
 from troyproxy.routing.names import resolve
 from troyproxy.routing.needs import needs_of
@@ -93,7 +95,7 @@ def answer(value: object = COMPLETION, status: int = 200, before: Sequence[Step]
 def refusal(status: int, message: str = "no", code: object = None, param: str | None = None, **headers: str) -> Reply:
     """An upstream's error answer."""
     error = {"message": message, "type": "some_error", "code": code, "param": param}
-    return answer({"error": error}, status, **headers)
+    return answer({"error": error}, status, (), **headers)
 
 
 def fault(kind: Fault = Fault.CONNECT, *, sent: bool = False) -> Reply:
@@ -105,11 +107,11 @@ def reset(*, sent: bool = True) -> UpstreamFailed:
     return UpstreamFailed(Fault.RESET, body_sent=sent)
 
 
-def provider(name: str, *models: Model | str, accounts: str = "A", secret: str = "sk-up", **given: object) -> Provider:
+def provider(name: str, *models: Model | str, accounts: str = "A", **given: object) -> Provider:
     """A provider whose accounts are the letters of *accounts*."""
     known = [model if isinstance(model, Model) else Model(model) for model in models]
     made = tuple(
-        Account(f"{name}#{letter}", name, letter, Secret(f"{secret}-{name}-{letter}-1234567890abcd"))
+        Account(f"{name}#{letter}", name, letter, Secret(f"sk-up-{name}-{letter}-1234567890abcd"))
         for letter in accounts
     )
     base = {"base_url": f"https://{name}.example/v1", "models": {model.id: model for model in known}}
@@ -202,6 +204,7 @@ class Rig:
             health=self.health,
             desk=self.desk,
             learned=self.learned,
+            retries=Retries(self.clock, RetryPolicy(self.policy.retry_budget)),
             observer=self.observer,
             clock=self.clock,
             policy=self.policy,

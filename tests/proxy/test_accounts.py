@@ -114,7 +114,9 @@ def test_accounts_come_by_priority_and_then_by_age() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"active": False}, {"token_expires_at": NOW}, {"models": ("gpt-*",)}], ids=["inactive", "expired", "globs"]
+    "given",
+    [{"active": False}, {"token_expires_at": NOW}, {"models": ("gpt-*",)}],
+    ids=["inactive", "expired", "globs"],
 )
 def test_an_account_that_may_not_carry_the_model_is_left_out(given: dict[str, object]) -> None:
     assert accounts_of(Provider("alpha", accounts=(_account("A", **given),)), "m1", None, NOW) == ()

@@ -10,6 +10,7 @@ import pytest
 from tests.fakes import Reply
 from tests.proxy.rig import COMPLETION, Rig, answer, delta, fault, good, model, provider, refusal, reset, stream
 from troyproxy.accounting.usage import Usage
+from troyproxy.catalog.providers import Timeouts
 from troyproxy.ports import UpstreamFailed
 from troyproxy.resilience.faults import Fault
 
@@ -64,6 +65,14 @@ async def test_a_200_that_is_no_completion_is_502_when_nobody_is_left(rig: Rig, 
     rig.script(alpha=answer(body))
     served = await rig.ask("alpha/m1")
     assert (served.exchange.status, served.error["code"]) == (502, "upstream_invalid")
+
+
+@pytest.mark.parametrize("status", [0, 99, 101, 199, 600, 999])
+@pytest.mark.parametrize("streaming", [False, True])
+async def test_a_status_that_http_does_not_have_is_no_answer(rig: Rig, status: int, streaming: bool) -> None:
+    rig.script(alpha=answer(b"{}", status))
+    served = await rig.ask("alpha/m1", stream=streaming)
+    assert (served.exchange.status, served.error["code"], served.outcomes) == (502, "upstream_invalid", ["transient"])
 
 
 async def test_an_empty_message_with_a_finish_reason_is_an_answer(rig: Rig) -> None:
@@ -160,8 +169,6 @@ async def test_a_body_that_does_not_end_is_a_timeout(rig: Rig) -> None:
 
 
 async def test_a_providers_own_deadline_beats_the_setting(rig: Rig) -> None:
-    from troyproxy.catalog.providers import Timeouts
-
     rig.use(provider("alpha", "m1", timeouts=Timeouts(total_s=7.0)))
     rig.script(alpha=answer(before=[1e6]))
     began = rig.clock.monotonic()

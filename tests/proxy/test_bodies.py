@@ -12,7 +12,9 @@ from troyproxy.routing.members import Candidate, candidate_of
 
 
 def _call(rig: Rig, **fields: object) -> Call:
-    return Call("r", 0.0, 0.0, "/v1/chat/completions", body=json.dumps(fields).encode(), payload=fields, usage_wanted=True)
+    return Call(
+        "r", 0.0, 0.0, "/v1/chat/completions", body=json.dumps(fields).encode(), payload=fields, usage_wanted=True
+    )
 
 
 def _member(rig: Rig) -> Candidate:

@@ -15,6 +15,10 @@ def test_only_true_is_a_stream(value: object, streams: bool) -> None:
     assert _call(stream=value).stream is streams
 
 
+def test_embeddings_never_stream() -> None:
+    assert not Call("r", 0.0, 0.0, "/v1/embeddings", payload={"stream": True}).stream
+
+
 @pytest.mark.parametrize(
     ("options", "asked"), [({"include_usage": True}, True), ({"include_usage": 1}, False), (None, False), ([], False)]
 )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 
 import pytest
@@ -152,12 +153,15 @@ async def test_a_receive_that_raises_is_told_and_ends_nothing(rig: Rig, caplog: 
 
 
 async def test_a_bug_inside_passes_through_although_the_client_has_left(rig: Rig) -> None:
-    with pytest.raises(ZeroDivisionError):
+    async def work() -> None:
         async with Disconnect(Line((2.0, "http.disconnect")).receive, _client(Wire(), rig)):
             try:
                 await asyncio.sleep(100)
             finally:
                 raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await work()
 
 
 async def test_somebody_elses_cancellation_passes_through(rig: Rig) -> None:
@@ -174,10 +178,8 @@ async def test_somebody_elses_cancellation_passes_through(rig: Rig) -> None:
 
 async def test_a_receive_that_swallows_its_cancellation_cannot_cancel_us_any_more(rig: Rig) -> None:
     async def receive() -> Message:
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await asyncio.sleep(100)
-        except asyncio.CancelledError:
-            pass
         return {"type": "http.disconnect"}
 
     async with Disconnect(receive, _client(Wire(), rig)) as watch:

@@ -14,10 +14,8 @@ from tests.proxy.rig import (
     Rig,
     answer,
     combo,
-    delta,
     event,
     fault,
-    finish,
     good,
     model,
     provider,
@@ -29,7 +27,6 @@ from troyproxy.catalog.combos import Member
 from troyproxy.catalog.models import Capabilities, Model
 from troyproxy.leaks.gate import GateVerdict
 from troyproxy.proxy.rows import outcome_of
-from troyproxy.resilience.breaker import Admission
 from troyproxy.resilience.faults import Fault
 
 pytestmark = pytest.mark.anyio
@@ -48,64 +45,9 @@ class Refusing:
         return self.judge(event, can_reject)
 
     def judge(self, body: object, can_reject: bool, /) -> GateVerdict:
+        del body
         self.asked.append(can_reject)
         return GateVerdict.REJECT if can_reject else GateVerdict.PASS
-
-
-# --- two passes ---
-
-
-async def test_a_sole_provider_in_a_soft_cooldown_is_tried(rig: Rig) -> None:
-    rig.script(alpha=[refusal(502), answer()])
-    await rig.ask("alpha/m1")
-    served = await rig.ask("alpha/m1")
-    assert served.outcomes == ["ok"]
-
-
-async def test_the_second_pass_takes_what_the_first_left_out_in_plan_order(rig: Rig) -> None:
-    rig.script(alpha=[refusal(502), refusal(500)], beta=[refusal(502), refusal(500)], gamma=[answer(), refusal(500)])
-    await rig.ask("three")
-    served = await rig.ask("three")
-    assert served.tried == ["gamma#A", "alpha#A", "beta#A"]
-
-
-async def test_no_pair_is_tried_twice_in_one_request(rig: Rig) -> None:
-    rig.use(provider("alpha", "m1", accounts="AB"), BETA, combo("two", "alpha/m1", "beta/m2", "alpha/m1"))
-    rig.script(alpha=[refusal(500)] * 2, beta=refusal(500))
-    served = await rig.ask()
-    assert served.tried == ["alpha#A", "alpha#B", "beta#A"]
-
-
-async def test_the_second_pass_does_not_take_another_account_after_a_413(rig: Rig) -> None:
-    rig.use(provider("alpha", "m1", accounts="AB"))
-    rig.script(alpha=[refusal(500), refusal(500), answer(), refusal(413)])
-    await rig.ask("alpha/m1")
-    await asyncio.sleep(1)
-    rig.health.clear("alpha", "alpha#A")
-    assert (await rig.ask("alpha/m1")).tried == ["alpha#A"]
-    served = await rig.ask("alpha/m1")
-    assert (served.tried, served.exchange.status) == (["alpha#A"], 413)
-
-
-async def test_a_timeout_after_the_body_was_sent_never_reaches_the_second_account(rig: Rig) -> None:
-    rig.use(provider("alpha", "m1", accounts="AB"), BETA, combo("two", "alpha/m1", "beta/m2"))
-    rig.script(alpha=answer(before=[1e6]), beta=answer())
-    served = await rig.ask()
-    assert served.tried == ["alpha#A", "beta#A"]
-
-
-async def test_with_retries_of_timeouts_off_a_timeout_ends_the_walk(rig: Rig) -> None:
-    rig.set(retry_timeouts=False)
-    rig.script(alpha=answer(before=[1e6]))
-    served = await rig.ask()
-    assert (served.exchange.status, served.error["code"]) == (504, "timeout")
-
-
-async def test_a_connect_fault_is_retried_on_the_next_account(rig: Rig) -> None:
-    rig.use(provider("alpha", "m1", accounts="AB"))
-    rig.script(alpha=[fault(Fault.TIMEOUT_CONNECT), answer()])
-    served = await rig.ask("alpha/m1")
-    assert served.tried == ["alpha#A", "alpha#B"]
 
 
 # --- bounds ---
@@ -271,131 +213,6 @@ async def test_the_last_member_of_the_first_pass_can_be_rejected_while_a_second_
     gate = Refusing()
     served = await rig.ask(call=rig.call(gates=[gate]))
     assert (served.tried, gate.asked) == (["beta#A", "alpha#A"], [True, False])
-
-
-# --- learned parameters ---
-
-UNKNOWN_FIELD = refusal(400, "unknown field stream_options", param="stream_options")
-
-
-async def test_a_learned_parameter_earns_one_retry_on_the_same_account(rig: Rig) -> None:
-    rig.script(alpha=[UNKNOWN_FIELD, good()])
-    served = await rig.ask(stream=True)
-    assert (served.tried, b"stream_options" in rig.upstream.requests[1].body) == (["alpha#A", "alpha#A"], False)
-
-
-async def test_a_422_that_points_at_the_parameter_teaches_too(rig: Rig) -> None:
-    said = answer({"detail": [{"loc": ["body", "stream_options"], "msg": "extra inputs are not permitted"}]}, 422)
-    rig.script(alpha=[said, good()])
-    served = await rig.ask(stream=True)
-    assert (served.text, len(served.tried)) == ("ok", 2)
-
-
-async def test_what_was_learned_is_not_sent_again(rig: Rig) -> None:
-    rig.script(alpha=[UNKNOWN_FIELD, good(), good()])
-    await rig.ask(stream=True)
-    await rig.ask(stream=True)
-    assert b"stream_options" not in rig.upstream.requests[2].body
-
-
-async def test_learning_touches_no_health(rig: Rig) -> None:
-    rig.script(alpha=[UNKNOWN_FIELD, good()])
-    await rig.ask(stream=True)
-    assert rig.log.events == []
-
-
-async def test_a_second_refusal_of_the_same_request_is_not_retried_again(rig: Rig) -> None:
-    rig.script(alpha=[UNKNOWN_FIELD, UNKNOWN_FIELD], beta=good())
-    served = await rig.ask(stream=True)
-    assert served.tried == ["alpha#A", "alpha#A", "beta#A"]
-
-
-async def test_the_next_account_gets_the_body_that_was_learned(rig: Rig) -> None:
-    rig.use(provider("alpha", "m1", accounts="AB"))
-    rig.script(alpha=[UNKNOWN_FIELD, refusal(429), good()])
-    served = await rig.ask("alpha/m1", stream=True)
-    assert served.tried == ["alpha#A", "alpha#A", "alpha#B"]
-
-
-async def test_a_field_of_the_client_is_the_clients_to_correct(rig: Rig) -> None:
-    rig.script(alpha=UNKNOWN_FIELD)
-    served = await rig.ask("alpha/m1", stream=True, stream_options={"include_usage": True})
-    assert (served.exchange.status, len(served.tried)) == (400, 1)
-
-
-async def test_nothing_is_learned_when_no_attempt_is_left(rig: Rig) -> None:
-    rig.set(max_attempts=1)
-    rig.script(alpha=UNKNOWN_FIELD)
-    served = await rig.ask("alpha/m1", stream=True)
-    assert (served.exchange.status, len(served.tried)) == (400, 1)
-
-
-async def test_adaptations_are_counted_and_listed_for_the_attempt_that_served(rig: Rig) -> None:
-    rig.script(alpha=[UNKNOWN_FIELD, good()])
-    served = await rig.ask(stream=True)
-    assert (served.exchange.header("x-troy-adapted"), rig.observer.of("adapted")) == (
-        None,
-        [("alpha", "stream_options.include_usage", "set"), ("alpha", "stream_options", "learned")],
-    )
-
-
-# --- the probe's lease ---
-
-
-async def _half_open(rig: Rig) -> None:
-    rig.script(alpha=[fault()] * 3, beta=[answer()] * 3)
-    for _ in range(3):
-        await rig.ask()
-        await asyncio.sleep(3)
-    await asyncio.sleep(40)
-
-
-def _admission(rig: Rig) -> Admission:
-    return rig.health.admission("alpha", "m1")
-
-
-@pytest.mark.parametrize(
-    ("reply", "then"),
-    [
-        (answer(), Admission.ADMIT),
-        (refusal(429), Admission.PROBE),
-        (refusal(400), Admission.PROBE),
-        (refusal(500), Admission.DENY),
-        (stream(role(), delta("a"), finish()), Admission.DENY),
-    ],
-    ids=["good", "rate", "request", "failure", "no completion"],
-)
-async def test_a_probe_gives_its_lease_back_with_its_outcome(rig: Rig, reply: object, then: Admission) -> None:
-    await _half_open(rig)
-    rig.script(alpha=reply, beta=answer())  # type: ignore[arg-type]  # a Reply
-    await rig.ask()
-    assert _admission(rig) is then
-
-
-async def test_a_probe_that_learns_keeps_its_lease_and_gives_it_back_once(rig: Rig) -> None:
-    await _half_open(rig)
-    rig.script(alpha=[UNKNOWN_FIELD, good()])
-    await rig.ask(stream=True)
-    assert _admission(rig) is Admission.ADMIT
-
-
-async def test_a_bug_in_the_upstream_adapter_gives_the_lease_back(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    await _half_open(rig)
-
-    async def broken(_: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(rig.upstream, "send", broken)
-    with pytest.raises(ZeroDivisionError):
-        await rig.ask()
-    assert (_admission(rig), rig.idle) == (Admission.PROBE, True)
-
-
-async def test_the_trace_marks_a_probe(rig: Rig) -> None:
-    await _half_open(rig)
-    rig.script(alpha=answer())
-    served = await rig.ask()
-    assert "try alpha/m1 #A (probe)" in served.call.ledger.lines
 
 
 # --- odds ---

@@ -107,7 +107,9 @@ def test_an_address_that_is_none_masks_nothing(base_url: str) -> None:
     assert _masked("host nonsense", _provider(base_url=base_url)) == "host nonsense"
 
 
-@pytest.mark.parametrize("filler", ["x", "*", ".", "sk-", "sk-up-A/", "http://", "https:\\/\\/10.0.0.5", "abcd", "**ab"])
+@pytest.mark.parametrize(
+    "filler", ["x", "*", ".", "sk-", "sk-up-A/", "http://", "https:\\/\\/10.0.0.5", "abcd", "**ab"]
+)
 def test_a_megabyte_of_near_misses_takes_linear_time(filler: str) -> None:
     of = _provider(base_url="http://10.0.0.5:9/v1")
     text = filler * (1_000_000 // len(filler))

@@ -1,4 +1,4 @@
-"""For every cut at every place of every member: bytes of one upstream, one ending, the true status while nothing is out."""
+"""For every cut at every place of every member: bytes of one upstream, one ending, and a true status before it."""
 
 from __future__ import annotations
 

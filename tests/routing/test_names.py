@@ -217,6 +217,18 @@ def test_the_error_repeats_two_hundred_characters_at_most() -> None:
     assert len(str(caught.value)) < 300
 
 
+def test_a_name_that_no_list_has_is_sent_on_up_to_512_characters() -> None:
+    longest = "m" * (512 - len("alpha/"))
+    assert spec(f"alpha/{longest}") == ("alpha", longest, None)
+    with pytest.raises(ModelNotFound):
+        resolve(f"alpha/{longest}m", HOUSE)
+
+
+def test_a_longer_name_is_found_where_it_is_listed() -> None:
+    longest = "m" * 600
+    assert resolve(f"alpha/{longest}", snapshot(provider("alpha", longest))).model == longest
+
+
 def test_a_lone_surrogate_in_a_name_can_be_reported() -> None:
     with pytest.raises(ModelNotFound) as caught:
         resolve("nosuch/\ud83d", HOUSE)

@@ -89,7 +89,7 @@ def test_the_default_provider_has_a_second_variable(tmp_path: Path, env: dict[st
     ("name", "hint"),
     [
         ("TROY_STREM_IDLE_MS", "did you mean TROY_STREAM_IDLE_MS?"),
-        ("TROY_REDIS_URL", "is an unknown setting"),
+        ("TROY_USAGE_DAYS", "is an unknown setting"),
         ("TROY_", "is an unknown setting"),
     ],
 )

@@ -26,6 +26,7 @@ def test_every_setting_has_a_row(tmp_path: Path) -> None:
         ("default_provider", "", ""),
         ("admin_token", "hush", "***"),
         ("database_url", "postgresql://u:hush@h/d", "postgresql://u:***@h/d"),
+        ("redis_url", "redis://:hush@h:6379/0", "redis://:***@h:6379/0"),
     ],
 )
 def test_a_value_is_shown_as_it_would_be_written_but_no_secret(

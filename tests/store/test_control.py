@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.fakes import FakeClock
-from troyproxy.store.control import ControlEvent
+from troyproxy.ports import ControlEvent
 from troyproxy.store.store import SqlStore
 
 pytestmark = pytest.mark.anyio
@@ -23,9 +23,11 @@ async def test_concurrent_bumps_are_all_counted(store: SqlStore) -> None:
 
 
 async def test_an_event_reaches_those_who_have_not_seen_it(store: SqlStore, clock: FakeClock) -> None:
+    assert await store.control.newest() == 0
     assert await store.control.publish("clear", {"provider": "groq"}) == 1
     assert await store.control.publish("reload", {}) == 2
     first, second = await store.control.since(0)
     assert first == ControlEvent(first.id, clock.now(), "clear", {"provider": "groq"})
     assert await store.control.since(first.id) == [second]
     assert await store.control.since(0, limit=1) == [first]
+    assert await store.control.newest() == second.id

@@ -21,9 +21,9 @@ OURS = logging.getLogger("troyproxy.test")
 class Log:
     """A log set up by the code under test."""
 
-    def __init__(self, level_form: str = "info,json", *, tty: bool = False) -> None:
+    def __init__(self, level_form: str = "info,json", *, tty: bool = False, worker: str | None = None) -> None:
         self.stream = io.StringIO()
-        self.handler = setup(level_form, self.stream, tty)
+        self.handler = setup(level_form, self.stream, tty=tty, worker=worker)
 
     @property
     def text(self) -> str:
@@ -36,12 +36,22 @@ class Log:
 
 @pytest.fixture(autouse=True)
 def _the_loggers_are_put_back() -> Iterator[None]:
-    root, names = logging.getLogger(), ("troyproxy", "uvicorn", "somelib")
+    root, names = logging.getLogger(), ("troyproxy", "uvicorn", "uvicorn.error", "somelib")
     handlers, levels = list(root.handlers), {name: logging.getLogger(name).level for name in names}
+    logging.getLogger("uvicorn.error").setLevel(logging.NOTSET)  # a server of another test may have turned it down
     yield
     root.handlers[:] = handlers
     for name, level in levels.items():
         logging.getLogger(name).setLevel(level)
+
+
+def test_one_of_several_workers_is_named_in_every_line() -> None:
+    log = Log(worker="worker-2")
+    OURS.info("hello")
+    assert [(entry["worker"], entry["message"]) for entry in log.entries] == [("worker-2", "hello")]
+    people = Log("info,human", worker="worker-2")
+    OURS.info("hello")
+    assert people.text.endswith(" INFO    worker-2 test hello\n")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +139,7 @@ def test_a_key_is_masked_in_messages_and_facts(form: str) -> None:
 
 def test_a_mask_of_the_caller_is_used() -> None:
     stream = io.StringIO()
-    setup("info", stream, False, mask=lambda text: mask_keys(text).replace("hunter2", "***"))
+    setup("info", stream, tty=False, mask=lambda text: mask_keys(text).replace("hunter2", "***"))
     OURS.info("hunter2", extra={"facts": {"reason": "hunter2"}})
     assert "hunter2" not in stream.getvalue()
 
@@ -228,7 +238,7 @@ def test_a_broken_entry_and_a_closed_stream_hurt_nobody(capsys: pytest.CaptureFi
 def test_a_narrow_stream_gets_escapes() -> None:
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
-    setup("info,human", stream, False)
+    setup("info,human", stream, tty=False)
     OURS.info("grün")
     stream.flush()
     assert b"gr\\xfcn" in raw.getvalue()

@@ -194,6 +194,7 @@ def test_gaps_between_events_are_observed(metrics: Metrics) -> None:
         ("cooldown_remaining_seconds", {"provider": "alpha", "account": "B"}, 0),
         ("queue_depth", {"queue": "usage"}, 4),
         ("queue_dropped_total", {"queue": "usage"}, 2),
+        ("shared_state_up", {}, 1),
         ("database_up", {}, 0),
         ("config_revision", {}, 12),
         ("config_age_seconds", {}, 33.5),
@@ -207,6 +208,7 @@ def test_the_live_state_is_read_at_scrape_time(
         cooldowns=(("alpha", "A", 3.0), ("alpha", "A", 9.5), ("alpha", "B", -0.1)),
         queues={"usage": 4},
         dropped={"usage": 2},
+        shared_state_up=True,
         database_up=False,
         config_revision=12,
         config_age_s=33.5,
@@ -217,6 +219,11 @@ def test_the_live_state_is_read_at_scrape_time(
 
 def test_before_there_is_a_live_state_nothing_is_said_of_it(metrics: Metrics) -> None:
     assert value(metrics, "database_up") is None
+
+
+def test_without_a_shared_state_it_is_neither_up_nor_down(metrics: Metrics) -> None:
+    metrics.watch(FixedStatus(StatusFacts()))
+    assert value(metrics, "shared_state_up") is None
 
 
 def test_the_build_is_named(metrics: Metrics) -> None:

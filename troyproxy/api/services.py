@@ -9,6 +9,7 @@ from troyproxy.catalog.secret import Secret
 from troyproxy.ports import Clock, Store
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
+from troyproxy.proxy.orders import Orders
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.snapshots import SnapshotKeeper
 from troyproxy.settings.load import Configuration
@@ -24,9 +25,12 @@ class Services:
     health: HealthKeeper
     planner: Planner
     learned: LearnedParameters
+    orders: Orders
     status: Status
     ring: RequestRing
     clock: Clock
     configuration: Configuration
     """As it was at the start: the settings in force, and the path of the file."""
     admin_token: Secret
+    worker: str
+    """The name of this process among several."""

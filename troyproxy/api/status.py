@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from troyproxy.ports import Clock, Store
 from troyproxy.proxy.accounts import AccountDesk, synthetic
 from troyproxy.proxy.health import HealthKeeper
+from troyproxy.proxy.mirroring import Mirroring
 from troyproxy.proxy.snapshots import SnapshotKeeper
 from troyproxy.resilience import health as machine
 from troyproxy.resilience.breaker import CircuitState
@@ -23,10 +24,17 @@ class Status:
     """Reads what the parts know; changes nothing."""
 
     def __init__(
-        self, *, health: HealthKeeper, desk: AccountDesk, snapshots: SnapshotKeeper, store: Store, clock: Clock
+        self,
+        *,
+        health: HealthKeeper,
+        desk: AccountDesk,
+        snapshots: SnapshotKeeper,
+        store: Store,
+        clock: Clock,
+        shared: Mirroring | None = None,
     ) -> None:
         self._health, self._desk, self._snapshots = health, desk, snapshots
-        self._store, self._clock = store, clock
+        self._store, self._clock, self._shared = store, clock, shared
 
     def facts(self) -> StatusFacts:
         """Return the state as the metrics want it."""
@@ -42,6 +50,7 @@ class Status:
             queues=self._store.queue_depths,
             dropped=self._store.dropped,
             database_up=self._store.up,
+            shared_state_up=None if self._shared is None else self._shared.up,
             config_revision=snapshot.revision,
             config_age_s=max(0.0, now - snapshot.loaded_at),
         )
@@ -68,6 +77,9 @@ class Status:
             ],
             "accounts": self._accounts(),
             "queues": dict(self._store.queue_depths),
+            "shared_state": None
+            if self._shared is None
+            else {"up": self._shared.up, "failures": self._shared.failures},
             "config": {
                 "revision": self._snapshots.current.revision,
                 "loaded_at": self._snapshots.current.loaded_at,
@@ -90,7 +102,9 @@ class Status:
 
     def dependencies(self) -> Mapping[str, str]:
         """Return what the gateway leans on, and ``ok`` or what is wrong."""
+        shared = {} if self._shared is None else {"shared_state": "ok" if self._shared.up else "down"}
         return {
             "database": "ok" if self._store.up else "down",
             "config": "ok" if self._snapshots.error is None else "the last reload was refused",
+            **shared,
         }

@@ -43,7 +43,8 @@ def _pattern(secrets: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def secrets_in(settings: Settings) -> list[str]:
-    """Return the secrets that stand in the settings, the database's password too."""
+    """Return the secrets that stand in the settings, the passwords in URLs too."""
     values = (settings.secret_key, settings.admin_token, settings.metrics_token)
-    password = re.search(r"//[^/@:]*:(.*)@", settings.database_url)
-    return [value.reveal() for value in values if isinstance(value, Secret)] + ([password[1]] if password else [])
+    urls = (settings.database_url, settings.redis_url or "")
+    passwords = [found[1] for url in urls if (found := re.search(r"//[^/@:]*:(.*)@", url))]
+    return [value.reveal() for value in values if isinstance(value, Secret)] + passwords

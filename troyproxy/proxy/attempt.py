@@ -29,6 +29,8 @@ from troyproxy.wire.headers import build_headers
 CLASSIFIED: Final = 64 * 1024
 """Bytes of an error body that the classifier reads; the client gets all of it."""
 EMBEDDINGS: Final = "/v1/embeddings"
+STATUSES: Final = range(200, 600)
+"""What ends a request in HTTP (RFC 9110, section 15). Servers refuse to write any other, so none can be passed on."""
 
 
 class Attempt:
@@ -84,6 +86,8 @@ class Attempt:
         )
 
     async def _read(self, response: UpstreamResponse) -> Broken | Served:
+        if response.status not in STATUSES:
+            return Broken(self._failure(fault=Fault.PROTOCOL))
         if not 200 <= response.status < 300:
             return await self._error(response)
         return await (self._stream(response) if self._call.stream else self._whole(response))

@@ -26,6 +26,8 @@ Scope = MutableMapping[str, Any]
 
 SCOPE_KEY: Final = "troyproxy.call"
 CHAT_PATH: Final = "/v1/chat/completions"
+STREAMLESS: Final = frozenset({"/v1/embeddings"})
+"""Routes that never answer with a stream, whatever the request says."""
 
 
 class Gate(Protocol):
@@ -80,7 +82,7 @@ class Call:
     @property
     def stream(self) -> bool:
         """Whether the client asked for a stream: exactly ``true``, nothing that merely looks so."""
-        return self.payload.get("stream") is True
+        return self.payload.get("stream") is True and self.route not in STREAMLESS
 
     @property
     def asked_usage(self) -> bool:

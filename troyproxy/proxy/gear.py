@@ -9,6 +9,7 @@ from troyproxy.proxy.accounts import AccountDesk
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.policy import WalkPolicy
+from troyproxy.proxy.retries import Retries
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Gear:
     health: HealthKeeper
     desk: AccountDesk
     learned: LearnedParameters
+    retries: Retries
     observer: Observer
     clock: Clock
     policy: WalkPolicy

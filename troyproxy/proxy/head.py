@@ -16,7 +16,7 @@ from typing import Final
 
 from troyproxy.leaks.gate import GateVerdict
 from troyproxy.proxy.call import Gate
-from troyproxy.proxy.tally import Tally, forwardable
+from troyproxy.proxy.tally import Tally
 from troyproxy.wire.sse import Frame
 
 MAX_STRAY: Final = 64 * 1024
@@ -58,9 +58,8 @@ class StreamHead:
         if event is None:
             self._note_stray(frame)
             return HeadState.HELD
-        if forwardable(frame):
-            self.frames.append(frame)
-            self._bytes += len(frame.raw)
+        self.frames.append(frame)
+        self._bytes += len(frame.raw)
         return self._judge(event)
 
     def _judge(self, event: object) -> HeadState:

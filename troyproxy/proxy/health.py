@@ -2,12 +2,14 @@
 
 Append before apply: an event goes to the journal's queue first, then changes the state that requests see. Replay at
 start folds the same events with the same `apply`. Accounts go by their id here, ``<provider>#<name>``.
+
+What other instances learned comes in through `hear`: it is applied and neither journalled nor decided upon.
 """
 
 from __future__ import annotations
 
 from random import Random
-from typing import Final
+from typing import Final, Protocol
 
 from troyproxy.ports import Clock, EventLog, Observer
 from troyproxy.proxy.outcome import Target
@@ -18,9 +20,18 @@ from troyproxy.resilience.cooldowns import Cooldown
 from troyproxy.resilience.decide import Attempt, decide, failure_event
 from troyproxy.resilience.events import Cleared, Event, ProbeLeased, ProbeReturned, Succeeded, is_journalled
 from troyproxy.resilience.health import EMPTY, Health, HealthPolicy
+from troyproxy.resilience.shared import clearing_moment
 
 PRUNE_EVERY: Final = 256
 """Recorded events between two clean-ups of what has lost its effect."""
+
+
+class Listener(Protocol):
+    """Hears every event of our own, and every clearing, after it was applied. Must not wait and must not raise."""
+
+    def __call__(self, event: Event, *, private: bool) -> None:
+        """*private*: it is about this process only."""
+        ...
 
 
 class HealthKeeper:
@@ -30,7 +41,12 @@ class HealthKeeper:
         self._clock, self._log, self._observer = clock, log, observer
         self._policy, self._rng = policy, rng
         self._until_prune = PRUNE_EVERY
+        self._listeners: list[Listener] = []
         self.state: Health = EMPTY
+
+    def tell(self, listener: Listener) -> None:
+        """Tell *listener* of every event of our own from now on."""
+        self._listeners.append(listener)
 
     async def restore(self) -> None:
         """Fold the journal: locks, levels and open circuits come back with their remaining time."""
@@ -74,24 +90,47 @@ class HealthKeeper:
         model, account = target.candidate.model, target.account.id
         self.record(Succeeded(self._clock.now(), target.provider.id, model, account, target.started_at))
 
-    def clear(self, provider: str | None = None, account: str | None = None, model: str | None = None) -> None:
-        """Lift the locks that match; None matches all."""
-        self.record(Cleared(self._clock.now(), provider, account, model))
+    def clear(self, provider: str | None = None, account: str | None = None, model: str | None = None) -> Cleared:
+        """Lift the locks that match, here and on other instances; None matches all. Return what others must do."""
+        cleared = Cleared(clearing_moment(self.state, self._clock.now()), provider, account, model)
+        self.record(cleared)
+        return cleared
 
-    def record(self, event: Event) -> None:
-        """Journal *event* and what follows from it where it matters for a restart, apply it, tell of circuits."""
+    def forget(self, provider: str, account: str) -> None:
+        """Lift the locks of an account whose configuration changed. Every instance does that for itself."""
+        moment = clearing_moment(self.state, self._clock.now())
+        self.record(Cleared(moment, provider, account), private=True)
+
+    def record(self, event: Event, *, private: bool = False) -> None:
+        """Journal *event* and what follows from it where it matters for a restart, apply it, tell of it."""
         for each in decide(self.state, event, self._policy):
             if is_journalled(self.state, each):
                 self._log.append(each)
-            before = self.state
-            self.state = health.apply(before, each, self._policy)
-            self._tell(before, each)
+            self._apply(each)
+            self._tell(each, private=private)
         self._until_prune -= 1
         if self._until_prune <= 0:
             self._until_prune = PRUNE_EVERY
             self.state = health.prune(self.state, self._clock.now(), self._policy)
 
-    def _tell(self, before: Health, event: Event) -> None:
+    def hear(self, event: Event) -> None:
+        """Apply what another instance learned (`shared.takes` says what is worth it)."""
+        follows = decide(self.state, event, self._policy) if isinstance(event, Cleared) else (event,)
+        for each in follows:
+            self._apply(each)
+        if isinstance(event, Cleared):
+            self._tell(event, private=False)
+
+    def _tell(self, event: Event, *, private: bool) -> None:
+        for listener in self._listeners:
+            listener(event, private=private)
+
+    def _apply(self, event: Event) -> None:
+        before = self.state
+        self.state = health.apply(before, event, self._policy)
+        self._observe(before, event)
+
+    def _observe(self, before: Health, event: Event) -> None:
         turned = health.transition_of(before, event)
         if turned is not None and turned[0] is not turned[1] and event.provider is not None and event.model is not None:
             self._observer.circuit_changed(event.provider, event.model, turned[0].value, turned[1].value)

@@ -50,9 +50,10 @@ class Journey:
 
     async def run(self) -> None:
         """Walk to an answer. Raises ClientGone; a cancellation passes."""
+        self._gear.retries.count_request()
         for second in (False, True):
             for at, candidate in enumerate(self._candidates):
-                if candidate.provider is None or self._spent:
+                if candidate.provider is None or self._spent():
                     continue
                 if await self._member(at, candidate, candidate.provider, second=second):
                     return
@@ -62,9 +63,14 @@ class Journey:
     def _attempts(self) -> int:
         return len(self._call.ledger.attempts)
 
-    @property
     def _spent(self) -> bool:
-        return self._loop.time() >= self._deadline or self._attempts >= self._gear.policy.max_attempts
+        """Whether no further attempt may be made: out of time, of attempts, or of the process's retry budget."""
+        if self._loop.time() >= self._deadline or self._attempts >= self._gear.policy.max_attempts:
+            return True
+        if not self._attempts or self._gear.retries.allowed:
+            return False
+        self._call.ledger.budget_spent = True
+        return True
 
     async def _member(self, at: int, candidate: Candidate, provider: Provider, *, second: bool) -> bool:
         """Try the accounts of one member; True when the request has been answered."""
@@ -76,7 +82,7 @@ class Journey:
             return False
         self._body = None
         last = self._attempts + self._room(at, second=second)
-        while self._attempts < last and not self._spent:
+        while self._attempts < last and not self._spent():
             admission = self._gear.health.admission(provider.id, candidate.model)
             denied = admission is Admission.DENY
             account = None if denied else self._pick(candidate, provider, second=second)
@@ -163,6 +169,8 @@ class Journey:
 
     async def _attempt(self, target: Target, body: MemberBody) -> Broken | Served:
         """Run one attempt. Whatever it was, its record is written and a probe's lease ends with it."""
+        if self._attempts:
+            self._gear.retries.count_retry()
         self._call.ledger.note_adapted(body.changes.adapted)
         for parameter, action in adaptations(body.changes):
             self._gear.observer.adapted(target.provider.id, parameter, action)
@@ -182,7 +190,7 @@ class Journey:
         """Remember a parameter that the upstream's refusal names; False when it names none that we may drop."""
         name, spec = self._verdict.parameter, target.candidate.spec
         status = broken.failure.status
-        if name is None or status not in LEARNING or self._spent or not body.may_learn(name, self._call):
+        if name is None or status not in LEARNING or self._spent() or not body.may_learn(name, self._call):
             return False
         self._gear.learned.learn(target.provider.id, target.candidate.model, learned_name(name))
         self._gear.observer.adapted(target.provider.id, learned_name(name), "learned")

@@ -39,6 +39,8 @@ class Ledger:
     """Time spent waiting for upstreams before the commit."""
     gaps_s: list[float] = field(default_factory=list)
     leak: str | None = None
+    budget_spent: bool = False
+    """The process's retry budget ended the walk."""
 
     def say(self, line: str) -> None:
         """Add a line to the play-by-play."""

@@ -1,6 +1,7 @@
 """Starts and stops what the gateway owns, in order, once; whatever fails on the way is undone.
 
-Start: store, snapshot, health state, background work. Stop: background work, upstream pools, store (queues drain).
+Start: store, snapshot, health state (the journal's, then the other instances'), background work.
+Stop: background work, the way to other instances, upstream pools, store (queues drain).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 from troyproxy.errors import StoreUnavailable
 from troyproxy.ports import Store, Upstream
 from troyproxy.proxy.health import HealthKeeper
+from troyproxy.proxy.mirroring import Mirroring
 from troyproxy.proxy.snapshots import SnapshotKeeper
 
 LOGGER: Final = logging.getLogger("troyproxy")
@@ -35,9 +37,10 @@ class Life:
         health: HealthKeeper,
         upstream: Upstream,
         background: Sequence[Background],
+        mirroring: Mirroring | None = None,
     ) -> None:
         self._store, self._snapshots, self._health, self._upstream = store, snapshots, health, upstream
-        self._background = tuple(background)
+        self._background, self._mirroring = tuple(background), mirroring
         self._turn = asyncio.Lock()
         self._stack: AsyncExitStack | None = None
         self.stopping = False
@@ -59,7 +62,10 @@ class Life:
                 stack.push_async_callback(self._upstream.aclose)
                 await self._snapshots.reload(await self._revision())
                 await self._restore()
-                tasks = [asyncio.get_running_loop().create_task(_run(work)) for work in self._background]
+                if self._mirroring is not None:
+                    stack.push_async_callback(self._mirroring.leave)
+                    await self._mirroring.join()
+                tasks = [asyncio.get_running_loop().create_task(_run(work)) for work in self._works()]
                 for task in tasks:
                     task.add_done_callback(_told)
                 stack.push_async_callback(_end, tasks)
@@ -67,6 +73,9 @@ class Life:
                 self.stopping = False
             for warning in self._snapshots.current.warnings:
                 LOGGER.warning("%s", warning)
+
+    def _works(self) -> tuple[Background, ...]:
+        return self._background if self._mirroring is None else (*self._background, self._mirroring.follow)
 
     async def _revision(self) -> int:
         try:

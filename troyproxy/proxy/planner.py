@@ -122,11 +122,11 @@ class Planner:
 
     def _wait(self, candidates: Iterable[Candidate]) -> tuple[float, bool]:
         """Return the seconds until the first of *candidates* is eligible, and whether all wait for a rate limit."""
-        now = self._clock.now()
         waits: list[float] = []
         limited = True
         for pair in (pair for candidate in candidates for pair in self._pairs(candidate)):
-            waits.append(self._health.eligible_at(*pair) - now)
+            moment = self._health.eligible_at(*pair)
+            waits.append(moment - self._clock.now())  # looked at last: "at once" must not become a wait
             lock = self._health.cooldown(*pair)
             limited = limited and lock is not None and lock.error_class is ErrorClass.RATE
         return min(waits, default=0.0), limited and bool(waits)

@@ -7,7 +7,7 @@ from typing import Self
 
 from troyproxy.catalog.providers import Provider
 from troyproxy.resilience.breaker import BreakerPolicy
-from troyproxy.resilience.health import HealthPolicy
+from troyproxy.resilience.health import HealthPolicy, journal_horizon_s
 from troyproxy.settings.values import Settings
 
 MIB = 1 << 20
@@ -24,6 +24,8 @@ class WalkPolicy:
     upstream_timeout_s: float = 300.0
     request_timeout_s: float = 600.0
     max_attempts: int = 30
+    retry_budget: float = 0.2
+    """Attempts beyond the first, per request, over the whole process; 0 = no limit."""
     early_commit_s: float = 0.0
     keepalive_s: float = 15.0
     write_stall_s: float = 60.0
@@ -53,6 +55,7 @@ class WalkPolicy:
             upstream_timeout_s=settings.upstream_timeout_ms / 1000,
             request_timeout_s=settings.request_timeout_ms / 1000,
             max_attempts=settings.max_attempts,
+            retry_budget=settings.retry_budget,
             early_commit_s=settings.early_commit_ms / 1000,
             keepalive_s=float(settings.keepalive_s),
             write_stall_s=settings.write_stall_ms / 1000,
@@ -100,3 +103,8 @@ def health_policy(settings: Settings) -> HealthPolicy:
             open_s=settings.breaker_open_s,
         )
     )
+
+
+def journal_keep_s(settings: Settings) -> float:
+    """Return how long an event of the health state can have an effect, in seconds: so long it is kept and shared."""
+    return journal_horizon_s(health_policy(settings), WalkPolicy.of(settings).max_cooldown_s)

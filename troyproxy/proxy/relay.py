@@ -175,8 +175,8 @@ class StreamRelay:
         before = self._tally.events
         for frame in batch:
             event = self._tally.see(frame, whole=False)
-            if frame.is_done:
-                self._done = frame
+            if frame.data == b"[DONE]":
+                self._done = frame  # any other spelling of it is told in the one that clients know
             if self._tally.error is not None or frame.is_done:
                 break
             if forwardable(frame) and (frame.complete or event is not None):

@@ -70,6 +70,7 @@ def story(call: Call, policy: WalkPolicy) -> Headers:
         (b"x-troy-skipped", ledger.skips_within(LONG).encode()),
         (b"x-troy-adapted", _value(",".join(ledger.adapted))),
         (b"x-troy-leak", _value(ledger.leak or "")),
+        (b"x-troy-retry-budget", b"spent" if ledger.budget_spent else b""),
         (b"x-troy-overhead-ms", _value(overhead)),
     )
     return (*always, *((name, value) for name, value in told if value))

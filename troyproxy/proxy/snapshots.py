@@ -1,7 +1,8 @@
 """Holds the one snapshot that new requests start with, and replaces it whole when the configuration moved.
 
 An invalid configuration changes nothing: the last good snapshot stays and the error is kept for the status page. The
-control row is polled twice a second, so that a write by another process is seen within a second.
+control row is polled twice a second, so that a write by another process is seen within a second, and its orders are
+carried out (``orders.py``).
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.errors import ConfigError, StoreUnavailable
 from troyproxy.ports import Clock, Control
 from troyproxy.proxy.accounts import synthetic
+from troyproxy.proxy.orders import Orders
 
 POLL_S: Final = 0.5
 LOGGER: Final = logging.getLogger("troyproxy.config")
@@ -28,13 +31,26 @@ OnChange = Callable[[Snapshot, Snapshot], None]
 class SnapshotKeeper:
     """Owns the current snapshot of this process."""
 
-    def __init__(self, build: BuildSnapshot, *, control: Control, clock: Clock, on_change: Sequence[OnChange]) -> None:
+    def __init__(
+        self,
+        build: BuildSnapshot,
+        *,
+        control: Control,
+        clock: Clock,
+        on_change: Sequence[OnChange],
+        orders: Orders | None = None,
+    ) -> None:
         self._build, self._control, self._clock, self._on_change = build, control, clock, tuple(on_change)
+        self._orders = orders
         self._turn = asyncio.Lock()
         self.current = Snapshot()
         self._refused: int | None = None
         self.error: str | None = None
         """Why the last reload was refused; None after a good one."""
+
+    def tell(self, hear: OnChange) -> None:
+        """Tell *hear* of every swap from now on, after those who were there before."""
+        self._on_change = (*self._on_change, hear)
 
     async def reload(self, revision: int | None = None) -> Snapshot:
         """Build and swap in a new snapshot. Raises ConfigError, and then the old one stays."""
@@ -53,12 +69,24 @@ class SnapshotKeeper:
 
     async def follow(self) -> None:
         """Poll the control row until cancelled. A database that is down changes nothing."""
+        if self._orders is not None:
+            with suppress(StoreUnavailable):
+                await self._orders.begin()
         while True:
             await self._clock.sleep(POLL_S)
-            try:
-                await self._catch_up(await self._control.revision())
-            except StoreUnavailable as exc:
-                LOGGER.debug("the control row cannot be read: %s", exc)
+            await self.look()
+
+    async def look(self) -> int | None:
+        """Look at the control row now, catch up with it, and return its revision; None when it cannot be read."""
+        try:
+            revision = await self._control.revision()
+            if self._orders is not None:
+                await self._orders.catch_up(revision)
+            await self._catch_up(revision)
+        except StoreUnavailable as exc:
+            LOGGER.debug("the control row cannot be read: %s", exc)
+            return None
+        return revision
 
     async def _catch_up(self, revision: int) -> None:
         """Reload if the control row moved; what was refused once is not tried again until it moves on."""

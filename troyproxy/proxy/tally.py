@@ -15,6 +15,8 @@ from troyproxy.wire.sse import Frame
 
 MAX_CHOICES: Final = 1 << 20
 _FINISH: Final = re.compile(rb'"finish_reason"\s*:\s*"')
+_FIELD: Final = re.compile(rb"(?:\A|[\r\n])[^:\r\n]")
+"""A line that is neither blank nor a comment."""
 
 
 class Tally:
@@ -89,9 +91,13 @@ def is_ping(frame: Frame) -> bool:
 def forwardable(frame: Frame) -> bool:
     """Whether *frame* may reach a client: a comment, a JSON object, the end mark; no ping in ``data``, no bogus line.
 
-    The last event of a stream that ended without its blank line may, if it is whole (see `Tally.see`).
+    A frame of ``id``, ``retry`` or ``event`` alone may not: by the grammar it dispatches nothing, but the official SDK
+    dispatches it with empty data, and fails to parse that. The last event of a stream that ended without its blank line
+    may, if it is whole (see `Tally.see`).
     """
-    if frame.data is None or frame.is_done:
+    if frame.data is None:
+        return _FIELD.search(frame.raw) is None
+    if frame.is_done:
         return True
     return not is_ping(frame) and _is_object(frame.data)
 

@@ -252,10 +252,11 @@ def after_outcome(
 
 
 def opened(breaker: Breaker, *, at: float, until: float, open_s: float) -> Breaker:
-    """Return *breaker* open. Of two openings the later ``until`` stays, so nobody shortens another's."""
-    until = max(until, breaker.until)
+    """Return *breaker* open. Of two openings the later ``until`` stays, with its wait: nobody shortens another's."""
+    until, open_s = max((until, open_s), (breaker.until, breaker.open_s))
     since = at if breaker.opened_at is None else max(at, breaker.opened_at)
-    return Breaker(_OPEN, (), since, until, open_s)
+    after = Breaker(_OPEN, (), since, until, open_s)
+    return breaker if after == breaker else after
 
 
 def half_opened(breaker: Breaker, at: float) -> Breaker:

@@ -10,6 +10,8 @@ Rules:
 - The back-off level is a property of the hard key. It climbs by one for each `rate` failure whose attempt **began
   after the last lock was set**; twenty concurrent requests that meet one limit are one discovery, not twenty.
 - A success removes what has expired on its keys and resets their levels; it shortens nothing.
+- A clearing lifts what was set before it, whenever it is heard of: a lock set after it stays.
+- A lock set elsewhere is merged by the later ``until``; the level stays our own.
 - A level is remembered for an hour after its lock ended; then the key starts from the bottom, and the entry and the
   journal rows behind it may be dropped.
 
@@ -24,7 +26,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from troyproxy.resilience.classes import RULES, ErrorClass, Scope
-from troyproxy.resilience.events import Cleared, Failed, Succeeded
+from troyproxy.resilience.events import Cleared, Failed, Locked, Succeeded
 from troyproxy.resilience.verdict import Verdict
 
 ANY: Final = "*"
@@ -123,6 +125,18 @@ def after_failure(locks: Locks, event: Failed) -> Locks:
     return locks if lock == old else {**locks, key: lock}
 
 
+def after_locking(locks: Locks, event: Locked) -> Locks:
+    """Return *locks* with a lock set elsewhere; the same object when ours ends later. In any order."""
+    key = LockKey(event.provider, event.account, event.model, event.soft)
+    lock = Cooldown(event.until, event.soft, level_of(locks, key, event.at), event.error_class, event.at)
+    old = locks.get(key)
+    return locks if old is not None and _rank(old) >= _rank(lock) else {**locks, key: lock}
+
+
+def _rank(lock: Cooldown) -> tuple[float, float, str]:
+    return (lock.until, lock.at, lock.error_class)
+
+
 def after_success(locks: Locks, event: Succeeded) -> Locks:
     """Return *locks* without what had expired on the keys of this pair, their levels at 0."""
     changed: dict[LockKey, Cooldown | None] = {}
@@ -141,8 +155,12 @@ def after_success(locks: Locks, event: Succeeded) -> Locks:
 
 
 def after_clearing(locks: Locks, event: Cleared) -> Locks:
-    """Return *locks* without those that *event* matches."""
-    kept = {key: lock for key, lock in locks.items() if not clears(event, key.provider, key.account, key.model)}
+    """Return *locks* without those that *event* matches, but for what was set after it."""
+    kept = {
+        key: lock
+        for key, lock in locks.items()
+        if lock.at > event.at or not clears(event, key.provider, key.account, key.model)
+    }
     return locks if len(kept) == len(locks) else kept
 
 

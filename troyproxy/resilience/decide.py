@@ -78,8 +78,8 @@ def decide(health: Health, event: Event, policy: HealthPolicy) -> tuple[Event, .
                 return (CircuitHalfOpened(at, provider, model), event)
             return (event,)
         case Cleared(at):
-            lifted = [key for key, value in health.breakers.items() if value.stored is not CircuitState.CLOSED]
-            matched = [key for key in lifted if lifts(event, key)]
+            turned = [(key, value) for key, value in health.breakers.items() if value.stored is not CircuitState.CLOSED]
+            matched = [key for key, value in turned if lifts(event, key, value)]
             return (*(CircuitClosed(at, *key) for key in matched), event)
         case _:
             return (event,)

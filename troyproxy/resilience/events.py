@@ -115,8 +115,32 @@ class Cleared:
     model: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """A lock as another instance has it, until *until*; ``*`` as *account* or *model* means all of them.
+
+    It is what instances share of each other's failures (``shared.py``): the effect, not what was counted on the way.
+    """
+
+    at: float
+    provider: str
+    account: str
+    model: str
+    until: float
+    soft: bool
+    error_class: ErrorClass
+
+
 Event: TypeAlias = (
-    Failed | Succeeded | CircuitOpened | CircuitHalfOpened | CircuitClosed | ProbeLeased | ProbeReturned | Cleared
+    Failed
+    | Succeeded
+    | CircuitOpened
+    | CircuitHalfOpened
+    | CircuitClosed
+    | ProbeLeased
+    | ProbeReturned
+    | Cleared
+    | Locked
 )
 CircuitEvent: TypeAlias = CircuitOpened | CircuitHalfOpened | CircuitClosed | ProbeLeased | ProbeReturned
 
@@ -132,11 +156,12 @@ class LevelView(Protocol):
 def is_journalled(before: LevelView, event: Event) -> bool:
     """Whether *event*, about to be applied to *before*, belongs in the durable journal.
 
-    Leases die with the process that holds them. Successes are too many; only one that clears a level changes what a
-    restart must know. A failure that neither cools nor counts (a client's bad request) changes nothing.
+    Leases die with the process that holds them, and others' locks are in others' journals. Successes are too many; only
+    one that clears a level changes what a restart must know. A failure that neither cools nor counts (a client's bad
+    request) changes nothing.
     """
     match event:
-        case ProbeLeased() | ProbeReturned():
+        case ProbeLeased() | ProbeReturned() | Locked():
             return False
         case Succeeded():
             return before.has_level(event.provider, event.account, event.model)
@@ -155,6 +180,7 @@ _TYPES: Final[Mapping[str, type[Event]]] = {
     "probe_leased": ProbeLeased,
     "probe_returned": ProbeReturned,
     "cleared": Cleared,
+    "locked": Locked,
 }
 _NAMES: Final[Mapping[type[Event], str]] = {kind: name for name, kind in _TYPES.items()}
 

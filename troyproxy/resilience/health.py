@@ -35,6 +35,7 @@ from troyproxy.resilience.events import (
     Cleared,
     Event,
     Failed,
+    Locked,
     ProbeLeased,
     Succeeded,
 )
@@ -108,9 +109,11 @@ def apply(health: Health, event: Event, policy: HealthPolicy) -> Health:
                 _with_locks(health, locks.after_success(health.cooldowns, event), policy), event, policy
             )
         case Cleared():
-            kept = {key: value for key, value in health.breakers.items() if not lifts(event, key)}
+            kept = {key: value for key, value in health.breakers.items() if not lifts(event, key, value)}
             lifted = health if len(kept) == len(health.breakers) else replace(health, breakers=kept)
             return _with_locks(lifted, locks.after_clearing(health.cooldowns, event), policy)
+        case Locked():
+            return _with_locks(health, locks.after_locking(health.cooldowns, event), policy)
         case _:
             return _with_breaker(health, event, _turned(breaker_of(health, event.provider, event.model), event), policy)
 
@@ -200,9 +203,10 @@ def breaker_of(health: Health, provider: str, model: str) -> Breaker:
     return health.breakers.get(CircuitKey(provider, model), FRESH)
 
 
-def lifts(event: Cleared, key: CircuitKey) -> bool:
-    """Whether *event* resets this circuit too: not when it names an account."""
-    return event.account is None and locks.clears(event, key.provider, locks.ANY, key.model)
+def lifts(event: Cleared, key: CircuitKey, value: Breaker = FRESH) -> bool:
+    """Whether *event* resets this circuit too: not when it names an account, nor when the circuit opened after it."""
+    older = value.opened_at is None or value.opened_at <= event.at
+    return older and event.account is None and locks.clears(event, key.provider, locks.ANY, key.model)
 
 
 def outcome_of(event: Failed | Succeeded) -> Outcome:

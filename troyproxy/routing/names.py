@@ -31,6 +31,9 @@ from troyproxy.routing import lookup
 from troyproxy.routing.inference import infer
 from troyproxy.routing.lookup import AUTO_IDS, VARIANTS, Found
 
+MAX_UNLISTED: Final = 512
+"""Characters of a name that is sent on though no list has it, so that memory and journal stay bounded."""
+
 
 class NameKind(StrEnum):
     """What a name turned out to be."""
@@ -112,7 +115,7 @@ def _unlisted(name: str, snapshot: Snapshot) -> Resolution:
     wanted = head if slash else infer(name)
     provider = lookup.spec_provider(wanted, snapshot)
     found = None if provider is None else _spec((provider, rest if slash else name), "not listed, sent as written")
-    if found is None or not found.model:
+    if found is None or not found.model or len(name) > MAX_UNLISTED:
         raise _not_found(name, snapshot)
     return found
 

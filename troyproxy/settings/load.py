@@ -139,7 +139,7 @@ def _resolved(values: Mapping[str, object], env: Mapping[str, str], report: Repo
     for name, value in values.items():
         if not isinstance(value, Credential):
             found[name] = value
-            if PARSERS[name].secret and name != "database_url":
+            if PARSERS[name].secret and not name.endswith("_url"):
                 report.warn(f"settings.{name}", "a secret stands in the file; better: env:NAME")
         elif not env.get(value.env or ""):
             report.warn(f"settings.{name}", f"the variable {value.env} is not set")

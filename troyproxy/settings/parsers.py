@@ -115,6 +115,12 @@ def _database_url(text: str) -> str:
     return text
 
 
+def _redis_url(text: str) -> str | None:
+    if text and not re.fullmatch(r"(rediss?|unix)://[!-~]+", text):
+        raise ValueError
+    return text or None
+
+
 def split_list(text: str) -> tuple[str, ...]:
     """Return the items of a comma-separated text, blanks removed, empty items dropped."""
     return tuple(item for item in (part.strip() for part in text.split(",")) if item)
@@ -154,6 +160,12 @@ PARSERS: Final[Mapping[str, Rule]] = MappingProxyType(
         "database_url": Rule(
             _database_url, "an SQLAlchemy URL", "where everything durable is kept; SQLite by default", secret=True
         ),
+        "redis_url": Rule(
+            _redis_url,
+            "a redis://, rediss:// or unix:// URL",
+            "shares cooldowns and circuits of instances",
+            secret=True,
+        ),
         "secret_key": _secret("encrypts upstream keys at rest; generated for SQLite"),
         "log": Rule(
             _log, "debug, info, warning or error, then perhaps ,json or ,human", "log level and form (`debug,json`)"
@@ -184,6 +196,7 @@ PARSERS: Final[Mapping[str, Rule]] = MappingProxyType(
         "breaker_ratio": _number(0.01, 1, "share of failures within the window that opens a circuit"),
         "breaker_window_s": _number(1, 86_400, "the window in which failures are counted"),
         "breaker_open_s": _number(1, 86_400, "how long an open circuit stays open before a probe"),
+        "retry_budget": _number(0, 10, "extra attempts per request, over the whole process (0 = no limit)"),
         # This version's best mode is `suppress`, so `auto` means it.
         "leak": _choice(
             "tool-leak mode (`auto` = `suppress` in this version)", "off", "suppress", also={"auto": "suppress"}

@@ -10,6 +10,8 @@ from troyproxy.settings.load import Configuration
 from troyproxy.settings.parsers import PARSERS
 
 MASK: Final = "***"
+URLS: Final = frozenset({"database_url", "redis_url"})
+"""Settings that are URLs, shown without their passwords."""
 
 
 def rows(configuration: Configuration) -> list[tuple[str, str, str]]:
@@ -29,7 +31,7 @@ def shown_value(name: str, value: object) -> str:
     if isinstance(value, tuple):
         return ",".join(str(v) for v in value)
     text = "" if value is None else str(value)
-    return without_password(text) if name == "database_url" else text
+    return without_password(text) if name in URLS else text
 
 
 def without_password(url: str) -> str:

@@ -20,6 +20,8 @@ class Settings:
     port: int = 31337
     database_url: str = field(default="sqlite+aiosqlite:///./data/troy.db", repr=False)
     """May hold a password, so it is kept out of the repr; show it through `show.without_password`."""
+    redis_url: str | None = field(default=None, repr=False)
+    """As `database_url`: it may hold a password."""
     secret_key: Secret | None = None
     log: str = "info"
     """Level, or level and form: ``info``, ``debug,json``. Read it through `log_level` and `log_form`."""
@@ -47,6 +49,7 @@ class Settings:
     breaker_ratio: float = 0.5
     breaker_window_s: float = 60.0
     breaker_open_s: float = 30.0
+    retry_budget: float = 0.2
     leak: str = "suppress"
     """``off`` or ``suppress``."""
     transport: str = "httpx"

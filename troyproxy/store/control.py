@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from sqlalchemy import insert, select
+from sqlalchemy import func, insert, select
 
-from troyproxy.ports import Clock
+from troyproxy.ports import Clock, ControlEvent
 from troyproxy.store.database import Database, bump
 from troyproxy.store.encoding import plain
 from troyproxy.store.tables import CONTROL, CONTROL_EVENTS
-
-
-@dataclass(frozen=True, slots=True)
-class ControlEvent:
-    """One thing every process must do: *kind* says what, *payload* on what. `id` grows."""
-
-    id: int
-    at: float
-    kind: str
-    payload: Mapping[str, object]
 
 
 class SqlControl:
@@ -48,6 +37,12 @@ class SqlControl:
             revision = await bump(connection)
             await connection.execute(insert(CONTROL_EVENTS), row)
         return revision
+
+    async def newest(self) -> int:
+        """Return the id of the newest event, 0 when there is none."""
+        async with self._database.read() as connection:
+            found = (await connection.execute(select(func.max(CONTROL_EVENTS.c.id)))).scalar_one()
+        return 0 if found is None else int(found)
 
     async def since(self, event_id: int, *, limit: int = 1000) -> list[ControlEvent]:
         """Return the events behind *event_id*, oldest first."""

@@ -9,11 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 PREFIX: Final = "troyproxy_"
+Several = Literal["livesum", "livemax", "livemin"]
+"""What a gauge of several workers is: the sum over those that live, or the highest or the lowest among them."""
+SUM: Final = "livesum"
+HIGHEST: Final = "livemax"
+LOWEST: Final = "livemin"
 DURATIONS: Final = tuple(0.01 * 2**n for n in range(15))
 """10 ms to 163.84 s, each twice the one before."""
 OVERHEADS: Final = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25)
@@ -36,14 +41,15 @@ class Declared:
     help: str
     buckets: tuple[float, ...] = ()
     at_scrape: bool = False
+    several: Several = SUM
 
 
 def _counter(text: str, *labels: str, at_scrape: bool = False) -> Declared:
     return Declared(Kind.COUNTER, labels, text, at_scrape=at_scrape)
 
 
-def _gauge(text: str, *labels: str, at_scrape: bool = False) -> Declared:
-    return Declared(Kind.GAUGE, labels, text, at_scrape=at_scrape)
+def _gauge(text: str, *labels: str, at_scrape: bool = False, several: Several = SUM) -> Declared:
+    return Declared(Kind.GAUGE, labels, text, at_scrape=at_scrape, several=several)
 
 
 def _histogram(text: str, *labels: str, buckets: tuple[float, ...]) -> Declared:
@@ -70,10 +76,10 @@ _TABLE: Final[Mapping[str, Declared]] = {
         "From a request's arrival to the first output.", "provider", "model", buckets=DURATIONS
     ),
     "inter_event_seconds": _histogram("Gaps between the events of a stream.", "provider", "model", buckets=GAPS),
-    "circuit_state": _gauge("0 closed, 1 half-open, 2 open.", "provider", "model", at_scrape=True),
+    "circuit_state": _gauge("0 closed, 1 half-open, 2 open.", "provider", "model", at_scrape=True, several=HIGHEST),
     "circuit_transitions_total": _counter("State changes of circuits.", "from", "to"),
     "cooldown_remaining_seconds": _gauge(
-        "The longest lock of an account over its models.", "provider", "account", at_scrape=True
+        "The longest lock of an account over its models.", "provider", "account", at_scrape=True, several=HIGHEST
     ),
     "account_inflight": _gauge("Requests that an account carries now.", "provider", "account"),
     "inflight_requests": _gauge("Client requests being served now."),
@@ -89,10 +95,15 @@ _TABLE: Final[Mapping[str, Declared]] = {
     ),
     "tool_leaks_total": _counter("Tool calls that came as text.", "provider", "model", "format", "action"),
     "params_adapted_total": _counter("Request parameters changed for a provider.", "provider", "param", "action"),
-    "database_up": _gauge("Whether the last database operation succeeded.", at_scrape=True),
-    "config_revision": _gauge("Revision of the configuration in use.", at_scrape=True),
-    "config_age_seconds": _gauge("Time since the configuration in use was loaded.", at_scrape=True),
-    "build_info": _gauge("Always 1; the labels say what runs.", "version", "python"),
+    "shared_state_up": _gauge(
+        "Whether the Redis that instances share their state through can be used; absent without one.",
+        at_scrape=True,
+        several=LOWEST,
+    ),
+    "database_up": _gauge("Whether the last database operation succeeded.", at_scrape=True, several=LOWEST),
+    "config_revision": _gauge("Revision of the configuration in use.", at_scrape=True, several=LOWEST),
+    "config_age_seconds": _gauge("Time since the configuration in use was loaded.", at_scrape=True, several=HIGHEST),
+    "build_info": _gauge("Always 1; the labels say what runs.", "version", "python", several=HIGHEST),
 }
 
 DECLARED: Final[Mapping[str, Declared]] = MappingProxyType({PREFIX + name: row for name, row in _TABLE.items()})
@@ -112,19 +123,23 @@ def instruments(registry: CollectorRegistry) -> Instruments:
     """Return the declared metrics that events feed, made and registered in *registry*."""
     kept = {name: row for name, row in _TABLE.items() if not row.at_scrape}
     return Instruments(
-        counters={
-            name: Counter(PREFIX + name, row.help, row.labels, registry=registry)
-            for name, row in kept.items()
-            if row.kind is Kind.COUNTER
-        },
-        gauges={
-            name: Gauge(PREFIX + name, row.help, row.labels, registry=registry, multiprocess_mode="livesum")
-            for name, row in kept.items()
-            if row.kind is Kind.GAUGE
-        },
+        counters={name: counter(name, registry) for name, row in kept.items() if row.kind is Kind.COUNTER},
+        gauges={name: gauge(name, registry) for name, row in kept.items() if row.kind is Kind.GAUGE},
         histograms={
             name: Histogram(PREFIX + name, row.help, row.labels, registry=registry, buckets=row.buckets)
             for name, row in kept.items()
             if row.kind is Kind.HISTOGRAM
         },
     )
+
+
+def counter(name: str, registry: CollectorRegistry) -> Counter:
+    """Return the counter that is declared as *name*, without the prefix."""
+    row = _TABLE[name]
+    return Counter(PREFIX + name, row.help, row.labels, registry=registry)
+
+
+def gauge(name: str, registry: CollectorRegistry) -> Gauge:
+    """Return the gauge that is declared as *name*, without the prefix."""
+    row = _TABLE[name]
+    return Gauge(PREFIX + name, row.help, row.labels, registry=registry, multiprocess_mode=row.several)

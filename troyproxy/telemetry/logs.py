@@ -62,16 +62,19 @@ PRIVATE: Final = frozenset(
 """Names of facts that are not written, whatever their value."""
 
 
-def setup(level_form: str, stream: TextIO, tty: bool, *, mask: Mask = mask_keys) -> logging.Handler:  # noqa: FBT001 -- a fact
+def setup(
+    level_form: str, stream: TextIO, *, tty: bool, mask: Mask = mask_keys, worker: str | None = None
+) -> logging.Handler:
     """Log to *stream* as ``TROY_LOG`` asks (``info``, ``debug,json``, …) and return the handler.
 
     Without a form, *tty* decides: lines for people on a terminal, else JSON. The handler replaces that of an earlier
-    call; those of others stay. Raises ValueError for a level that does not exist.
+    call; those of others stay. *worker*: which of several processes says it. Raises ValueError for a level that does
+    not exist.
     """
     level, _, form = level_form.partition(",")
     people = form == "human" or (not form and tty)
     handler = QuietHandler(stream)
-    handler.setFormatter(HumanFormatter(mask) if people else JsonFormatter(mask))
+    handler.setFormatter(HumanFormatter(mask, worker) if people else JsonFormatter(mask, worker))
     handler.addFilter(audible)
     root = logging.getLogger()
     for old in [old for old in root.handlers if isinstance(old, QuietHandler)]:
@@ -106,28 +109,29 @@ class QuietHandler(logging.StreamHandler[TextIO]):
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line, ASCII: ``at``, ``level``, ``logger``, ``message``, then the facts."""
+    """One JSON object a line, ASCII: ``at``, ``level``, ``logger``, maybe ``worker``, ``message``, then the facts."""
 
-    def __init__(self, mask: Mask = mask_keys) -> None:
+    def __init__(self, mask: Mask = mask_keys, worker: str | None = None) -> None:
         super().__init__()
-        self._mask = mask
+        self._mask, self._worker = mask, {} if worker is None else {"worker": worker}
 
     def format(self, record: logging.LogRecord) -> str:
         entry: dict[str, object] = {
             "at": _time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
+            **self._worker,
             "message": _message(record, self._mask),
         }
         return json.dumps({**entry, **{k: v for k, v in _facts(record, self._mask) if k not in entry}})
 
 
 class HumanFormatter(logging.Formatter):
-    """``time LEVEL logger message name=value …``"""
+    """``time LEVEL [worker] logger message name=value …``"""
 
-    def __init__(self, mask: Mask = mask_keys) -> None:
+    def __init__(self, mask: Mask = mask_keys, worker: str | None = None) -> None:
         super().__init__()
-        self._mask = mask
+        self._mask, self._worker = mask, [] if worker is None else [worker]
 
     def format(self, record: logging.LogRecord) -> str:
         logger = record.name.removeprefix(OURS + ".")
@@ -136,6 +140,7 @@ class HumanFormatter(logging.Formatter):
             [
                 _time(record)[11:23],
                 f"{record.levelname:<7}",
+                *self._worker,
                 logger,
                 one_line(_message(record, self._mask)),
                 *facts,

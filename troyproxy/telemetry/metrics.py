@@ -1,19 +1,21 @@
 """The observer that counts. Its metrics are declared in ``declared.py``, its label values come from ``labels.py``.
 
-Each instance has a registry of its own, so two gateways in one process do not share a number.
+Each instance has a registry of its own, so two gateways in one process do not share a number. Workers that count into
+one folder (``workers.py``) answer a scrape with the numbers of all of them.
 """
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.accounting.usage import Usage
-from troyproxy.ports import Failover
+from troyproxy.ports import Clock, Failover
 from troyproxy.telemetry.declared import DECLARED, instruments
 from troyproxy.telemetry.labels import (
     CLASSES,
@@ -28,6 +30,7 @@ from troyproxy.telemetry.labels import (
 from troyproxy.telemetry.render import render
 from troyproxy.telemetry.silent import Silent
 from troyproxy.telemetry.status import StatusCollector, StatusSource
+from troyproxy.telemetry.workers import REFRESH_S, Live, render_all
 from troyproxy.version import VERSION
 
 __all__ = ["DECLARED", "Labels", "Metrics"]
@@ -39,14 +42,17 @@ _MAX_EXEMPLAR: Final = 64  # OpenMetrics allows 128 characters for all labels of
 
 
 class Metrics(Silent):
-    """Counts what it hears. Call `watch` once the owner of the live state exists."""
+    """Counts what it hears. Call `watch` once the owner of the live state exists.
 
-    def __init__(self, labels: Labels) -> None:
+    *folder*: that of several workers, of which this process is one (`workers.join` was called); None: it is alone.
+    """
+
+    def __init__(self, labels: Labels, *, folder: Path | None = None) -> None:
         self.registry = CollectorRegistry()
-        self._labels = labels
+        self._labels, self._folder = labels, folder
         made = instruments(self.registry)
         self._counters, self._gauges, self._histograms = made.counters, made.gauges, made.histograms
-        self._status = StatusCollector(labels)
+        self._status, self._live = StatusCollector(labels), Live(labels)
         self.registry.register(self._status)
         self._gauges["build_info"].labels(VERSION, platform.python_version()).set(1)
 
@@ -56,7 +62,21 @@ class Metrics(Silent):
 
     def render(self, accept: str) -> tuple[bytes, str]:
         """Return the metrics and their content type, Prometheus text or OpenMetrics as *accept* asks."""
-        return render(self.registry, accept)
+        if self._folder is None:
+            return render(self.registry, accept)
+        self.refresh()
+        return render_all(self._folder, accept)
+
+    def refresh(self) -> None:
+        """Write the live state down, for the scrapes that other workers answer."""
+        if self._status.source is not None:
+            self._live.write(self._status.source.facts())
+
+    async def keep_fresh(self, clock: Clock) -> None:
+        """Write the live state down every second until cancelled; does nothing where there is one worker only."""
+        while self._folder is not None:
+            self.refresh()
+            await clock.sleep(REFRESH_S)
 
     def request_started(self) -> None:
         self._gauges["inflight_requests"].inc()

@@ -30,6 +30,8 @@ class StatusFacts:
     queues: Mapping[str, int] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Entries lost so far, per queue; never falls."""
+    shared_state_up: bool | None = None
+    """None: there is no shared state to be up."""
     database_up: bool = True
     config_revision: int = 0
     config_age_s: float = 0.0
@@ -52,7 +54,7 @@ class StatusCollector:
 
     def collect(self) -> Iterator[Metric]:
         """Yield every metric that is declared as read at scrape time."""
-        samples = self._samples(self.source.facts()) if self.source is not None else {}
+        samples = samples_of(self.source.facts(), self._labels) if self.source is not None else {}
         for name, declared in DECLARED.items():
             if declared.at_scrape:
                 family = CounterMetricFamily if declared.kind is Kind.COUNTER else GaugeMetricFamily
@@ -61,19 +63,21 @@ class StatusCollector:
                     metric.add_metric(values, value)
                 yield metric
 
-    def _samples(self, facts: StatusFacts) -> dict[str, dict[tuple[str, ...], float]]:
-        labels = self._labels
-        return {
-            "circuit_state": _worst((labels.target(p, m), float(state)) for p, m, state in facts.circuits),
-            "cooldown_remaining_seconds": _worst(
-                ((labels.provider(p), account), max(0.0, left)) for p, account, left in facts.cooldowns
-            ),
-            "queue_depth": {(labels.word("queue", name),): float(n) for name, n in facts.queues.items()},
-            "queue_dropped_total": {(labels.word("queue", name),): float(n) for name, n in facts.dropped.items()},
-            "database_up": {(): float(facts.database_up)},
-            "config_revision": {(): float(facts.config_revision)},
-            "config_age_seconds": {(): facts.config_age_s},
-        }
+
+def samples_of(facts: StatusFacts, labels: Labels) -> dict[str, dict[tuple[str, ...], float]]:
+    """Return metric (without the prefix) → label values → value."""
+    return {
+        "circuit_state": _worst((labels.target(p, m), float(state)) for p, m, state in facts.circuits),
+        "cooldown_remaining_seconds": _worst(
+            ((labels.provider(p), account), max(0.0, left)) for p, account, left in facts.cooldowns
+        ),
+        "queue_depth": {(labels.word("queue", name),): float(n) for name, n in facts.queues.items()},
+        "queue_dropped_total": {(labels.word("queue", name),): float(n) for name, n in facts.dropped.items()},
+        "shared_state_up": {} if facts.shared_state_up is None else {(): float(facts.shared_state_up)},
+        "database_up": {(): float(facts.database_up)},
+        "config_revision": {(): float(facts.config_revision)},
+        "config_age_seconds": {(): facts.config_age_s},
+    }
 
 
 def _worst(samples: Iterable[tuple[tuple[str, ...], float]]) -> dict[tuple[str, ...], float]:

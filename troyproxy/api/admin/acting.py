@@ -9,11 +9,12 @@ from typing import Final
 from troyproxy.api.admin.resource import MIB, AdminRequest, Answer, invalid
 from troyproxy.api.services import Services
 from troyproxy.catalog.providers import Provider
-from troyproxy.errors import ConfigError, ValidationFailed
+from troyproxy.errors import ConfigError, StoreUnavailable, ValidationFailed
 from troyproxy.proxy.accounts import synthetic
 from troyproxy.proxy.explain import draft_call, explain
 from troyproxy.resilience import health
 from troyproxy.resilience.breaker import CircuitState
+from troyproxy.resilience.events import Cleared
 
 LONGEST_REQUEST: Final = 32 * MIB
 CLEARED_BY: Final = ("provider", "account", "model")
@@ -44,9 +45,18 @@ class Acting:
         account = _account_id(provider, wanted.get("account"))
         model = wanted.get("model")
         before = self._locks()
-        self._services.health.clear(None if provider is None else provider.id, account, model)
+        cleared = self._services.health.clear(None if provider is None else provider.id, account, model)
         after = self._locks()
-        return Answer({"cooldowns": before[0] - after[0], "circuits": before[1] - after[1]})
+        told = await self._told(cleared)
+        return Answer({"cooldowns": before[0] - after[0], "circuits": before[1] - after[1], "everywhere": told})
+
+    async def _told(self, cleared: Cleared) -> bool:
+        """Tell the other processes; False when the database cannot be written, and the clearing is for here only."""
+        try:
+            await self._services.orders.clear(cleared)
+        except StoreUnavailable:
+            return False
+        return True
 
     async def reload(self, request: AdminRequest) -> Answer:
         """``POST /api/config/reload``: valid, it is swapped in whole, here and elsewhere; else the old one stays."""
@@ -58,7 +68,7 @@ class Acting:
         except ConfigError as exc:
             details = exc.details or [{"field": "", "message": str(exc)}]
             raise ValidationFailed(str(exc), details=details) from exc
-        return Answer({"revision": await control.bump(), "warnings": list(snapshot.warnings)})
+        return Answer({"revision": await self._services.orders.reload(), "warnings": list(snapshot.warnings)})
 
     def _provider(self, name: str | None) -> Provider | None:
         if name is None:

@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+
+from tests.asgi import Scope, http_scope
+from tests.fake_store import FakeKeys
+from tests.fakes import FakeClock
+from troyproxy.catalog.keys import Key
+from troyproxy.catalog.snapshot import Snapshot, build
+from troyproxy.errors import ConfigError, InvalidAPIKey
+from troyproxy.proxy.authenticator import (
+    KNOWN_S,
+    UNKNOWN_S,
+    Authenticator,
+    FixedKeys,
+    presented_key,
+)
+
+pytestmark = pytest.mark.anyio
+
+STORED = "sk-troy-" + "0a" * 24
+WRONG = "sk-troy-" + "ff" * 24
+OWN = "a key of the file, any text"
+
+
+def _key(name: str, secret: str) -> Key:
+    return Key(name, name, hashlib.sha256(secret.encode()).digest())
+
+
+def _scope(**headers: str | bytes) -> Scope:
+    raw = [
+        (name.replace("_", "-").encode(), text if isinstance(text, bytes) else text.encode())
+        for name, text in headers.items()
+    ]
+    return http_scope(headers=raw)
+
+
+class Desk:
+    def __init__(self, clock: FakeClock) -> None:
+        self.clock, self.keys = clock, FakeKeys(_key("stored", STORED))
+        self.snapshot = build([], keys=[_key("own", OWN)])
+        self.door = Authenticator(snapshot=self._current, keys=self.keys, clock=clock)
+
+    def _current(self) -> Snapshot:
+        return self.snapshot
+
+    async def name(self, secret: str | bytes) -> str:
+        token = secret if isinstance(secret, bytes) else secret.encode()
+        key = await self.door.authenticate(_scope(authorization=b"Bearer " + token))
+        assert key is not None
+        return key.name
+
+    async def refuses(self, secret: str | bytes) -> bool:
+        with pytest.raises(InvalidAPIKey):
+            await self.name(secret)
+        return True
+
+
+@pytest.fixture
+def desk(clock: FakeClock) -> Desk:
+    return Desk(clock)
+
+
+@pytest.mark.parametrize(
+    ("headers", "key"),
+    [
+        ({"authorization": "Bearer abc"}, b"abc"),
+        ({"authorization": "bEARER  abc "}, b"abc"),
+        ({"x_api_key": " abc "}, b"abc"),
+        ({"authorization": "Bearer abc", "x_api_key": "def"}, b"abc"),
+        ({"authorization": "Basic abc", "x_api_key": "def"}, None),
+        ({"authorization": "Bearer "}, None),
+        ({"authorization": ""}, None),
+        ({"x_api_key": ""}, None),
+        ({}, None),
+    ],
+)
+def test_authorization_decides_alone(headers: dict[str, str], key: bytes | None) -> None:
+    assert presented_key(tuple(_scope(**headers)["headers"])) == key
+
+
+async def test_a_key_of_the_file_needs_no_database(desk: Desk) -> None:
+    assert (await desk.name(OWN), desk.keys.lookups) == ("own", 0)
+
+
+async def test_a_key_of_the_database_is_looked_up_once(desk: Desk) -> None:
+    assert ([await desk.name(STORED) for _ in range(3)], desk.keys.lookups) == (["stored"] * 3, 1)
+
+
+async def test_it_is_looked_up_again_when_the_cache_is_old_or_dropped(desk: Desk) -> None:
+    await desk.name(STORED)
+    desk.clock.move(KNOWN_S + 1)
+    await desk.name(STORED)
+    desk.door.forget()
+    await desk.name(STORED)
+    assert desk.keys.lookups == 3
+
+
+@pytest.mark.parametrize(
+    "secret", ["", "short", "x" * 600, "not of the generated shape", "ключ-ключ-ключ", b"\xff" * 40]
+)
+async def test_a_malformed_key_is_no_database_work(desk: Desk, secret: str | bytes) -> None:
+    assert (await desk.refuses(secret), desk.keys.lookups) == (True, 0)
+
+
+async def test_a_wrong_key_is_remembered_for_a_moment(desk: Desk) -> None:
+    for _ in range(3):
+        await desk.refuses(WRONG)
+    asked = desk.keys.lookups
+    desk.clock.move(UNKNOWN_S + 1)
+    await desk.refuses(WRONG)
+    assert (asked, desk.keys.lookups) == (1, 2)
+
+
+async def test_no_key_is_refused(desk: Desk) -> None:
+    with pytest.raises(InvalidAPIKey):
+        await desk.door.authenticate(_scope())
+
+
+async def test_a_revoked_key_is_refused_once_the_caches_are_dropped(desk: Desk) -> None:
+    await desk.name(STORED)
+    await desk.keys.revoke("stored", at=desk.clock.now())
+    desk.door.forget()
+    assert await desk.refuses(STORED)
+
+
+async def test_an_expired_key_is_refused_although_it_is_cached(desk: Desk) -> None:
+    desk.keys.held["stored"] = replace(desk.keys.held["stored"], expires_at=desk.clock.now() + 10)
+    await desk.name(STORED)
+    desk.clock.move(10)
+    assert await desk.refuses(STORED)
+
+
+async def test_a_guard_has_keys_of_its_own() -> None:
+    door = FixedKeys({"ci": "sixteen bytes and more"})
+    key = await door.authenticate(_scope(x_api_key="sixteen bytes and more"))
+    assert key is not None
+    assert key.name == "ci"
+
+
+@pytest.mark.parametrize("headers", [{}, {"x_api_key": "another key altogether"}])
+async def test_a_guard_refuses_others(headers: dict[str, str]) -> None:
+    with pytest.raises(InvalidAPIKey):
+        await FixedKeys({"ci": "sixteen bytes and more"}).authenticate(_scope(**headers))
+
+
+def test_a_guards_key_must_not_be_guessable() -> None:
+    with pytest.raises(ConfigError, match="ci"):
+        FixedKeys({"ci": "short"})

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.proxy.rig import Rig, combo
+from troyproxy.accounting.records import AttemptRecord
+from troyproxy.proxy.call import Call
+from troyproxy.proxy.policy import WalkPolicy
+from troyproxy.proxy.report import commit_headers, early_headers, exposed, story
+from troyproxy.routing.eligibility import Skip, SkipReason
+
+POLICY = WalkPolicy()
+
+
+def _full(rig: Rig, name: str = "x" * 100) -> Call:
+    call = rig.call()
+    assert call.resolution is not None
+    call.resolution = replace(call.resolution, combo=combo(name, strategy="round-robin"))
+    ledger = call.ledger
+    ledger.attempts = [AttemptRecord(name, name, name, "transient", 500, 0, 0) for _ in range(30)]
+    for number in range(30):
+        ledger.skip(Skip(f"{name}/{number}", SkipReason.UNKNOWN_PROVIDER))
+    ledger.adapted = [f"{name}=high"] * 9
+    ledger.leak = f"{name};suppressed"
+    ledger.serve(name, name, name)
+    ledger.overhead_s = 123456.789
+    return call
+
+
+@pytest.mark.parametrize("name", ["x" * 100, "中文模型-🚀" * 20, "a\r\nX-Evil: 1", "%41" * 50, "\ud800" * 80])
+def test_all_of_it_is_ascii_without_line_ends_and_under_a_kibibyte(rig: Rig, name: str) -> None:
+    headers = story(_full(rig, name), POLICY)
+    assert sum(len(key) + len(value) + 4 for key, value in headers) < 1024
+    assert all(value.isascii() and not {10, 13} & set(value) for _, value in headers)
+
+
+@pytest.mark.parametrize("cut", range(60, 80))
+def test_a_cut_leaves_no_half_escape(rig: Rig, cut: int) -> None:
+    call = _full(rig)
+    call.ledger.account = "x" * cut + "é" * 20
+    value = dict(story(call, POLICY))[b"x-troy-account"]
+    assert not value.endswith((b"%", b"%C", b"%A"))
+
+
+def test_names_are_encoded_once(rig: Rig) -> None:
+    call = rig.call()
+    call.ledger.attempts = [AttemptRecord("alpha", "é", "A", "ok", 200, 0, 0)]
+    assert dict(story(call, POLICY))[b"x-troy-trail"] == b"alpha/%C3%A9#A=ok"
+
+
+def test_nothing_known_is_not_told(rig: Rig) -> None:
+    assert [name for name, _ in story(rig.call("alpha/m1"), POLICY)] == [b"x-troy-request-id", b"x-troy-attempts"]
+
+
+def test_a_call_without_a_name_has_a_story_too() -> None:
+    assert len(story(Call("r", 0.0, 0.0, "/r"), POLICY)) == 2
+
+
+def test_a_client_that_is_told_little_gets_id_and_attempts(rig: Rig) -> None:
+    headers = story(_full(rig), replace(POLICY, expose="id"))
+    assert [name for name, _ in headers] == [b"x-troy-request-id", b"x-troy-attempts"]
+
+
+def test_what_is_not_ours_stays_exposed() -> None:
+    headers = ((b"x-should-retry", b"false"), (b"retry-after", b"1"), (b"x-troy-upstream-status", b"500"))
+    assert exposed(headers, replace(POLICY, expose="id")) == headers[:2]
+
+
+def test_the_upstreams_request_id_is_hidden_from_a_client_that_is_told_little(rig: Rig) -> None:
+    given = ((b"x-request-id", b"up-1"),)
+    told = [dict(commit_headers(rig.call(), replace(POLICY, expose=how), given)) for how in ("full", "id")]
+    assert [b"x-troy-upstream-request-id" in headers for headers in told] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("streamed", "given", "kind"),
+    [
+        (True, b"text/event-stream; charset=x", b"text/event-stream; charset=x"),
+        (True, b"text/plain", b"text/event-stream; charset=utf-8"),
+        (True, None, b"text/event-stream; charset=utf-8"),
+        (False, b"application/json; charset=utf-8", b"application/json; charset=utf-8"),
+        (False, b"text/html", b"application/json"),
+        (False, None, b"application/json"),
+    ],
+)
+def test_the_content_type_is_what_the_body_is(rig: Rig, streamed: bool, given: bytes | None, kind: bytes) -> None:
+    upstream = ((b"content-type", given),) if given is not None else ()
+    headers = commit_headers(rig.call(stream=streamed), POLICY, upstream)
+    assert [value for name, value in headers if name == b"content-type"] == [kind]
+
+
+@pytest.mark.parametrize(("streamed", "kept"), [(True, b"no-cache"), (False, b"no-store")])
+def test_no_cache_keeps_an_answer(rig: Rig, streamed: bool, kept: bytes) -> None:
+    assert dict(commit_headers(rig.call(stream=streamed), POLICY, ()))[b"cache-control"] == kept
+
+
+def test_an_early_head_says_nothing_of_who_serves(rig: Rig) -> None:
+    assert [name for name, _ in early_headers(rig.call(stream=True))] == [
+        b"content-type",
+        b"cache-control",
+        b"x-accel-buffering",
+        b"x-troy-request-id",
+    ]

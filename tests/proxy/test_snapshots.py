@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from tests.fake_store import FakeControl
+from tests.fakes import FakeClock, settle
+from tests.proxy.rig import ALPHA, provider, snapshot
+from troyproxy.catalog.providers import NO_AUTH, Provider
+from troyproxy.catalog.secret import Secret
+from troyproxy.catalog.snapshot import Snapshot
+from troyproxy.errors import ConfigError, StoreUnavailable
+from troyproxy.proxy.snapshots import POLL_S, SnapshotKeeper, changed_accounts
+
+pytestmark = pytest.mark.anyio
+
+
+class Builder:
+    """Builds the configured picture, or fails as told."""
+
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+        self.built: list[int] = []
+
+    async def build(self, revision: int) -> Snapshot:
+        self.built.append(revision)
+        if self.error is not None:
+            raise self.error
+        return replace(snapshot(ALPHA), revision=revision)
+
+
+class Desk:
+    def __init__(self) -> None:
+        self.builder, self.control, self.clock = Builder(), FakeControl(), FakeClock(manual=True)
+        self.heard: list[tuple[int, int]] = []
+        self.keeper = SnapshotKeeper(self.builder.build, control=self.control, clock=self.clock, on_change=[self._hear])
+
+    def _hear(self, before: Snapshot, after: Snapshot) -> None:
+        self.heard.append((before.revision, after.revision))
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk()
+
+
+async def test_a_reload_swaps_the_picture_whole_and_tells(desk: Desk) -> None:
+    await desk.keeper.reload(5)
+    assert (desk.keeper.current.revision, desk.heard) == (5, [(0, 5)])
+
+
+async def test_a_reload_without_a_revision_keeps_it(desk: Desk) -> None:
+    await desk.keeper.reload(5)
+    await desk.keeper.reload()
+    assert desk.builder.built == [5, 5]
+
+
+async def test_an_invalid_configuration_keeps_the_old_picture_and_the_error(desk: Desk) -> None:
+    await desk.keeper.reload(1)
+    desk.builder.error = ConfigError("typo")
+    with pytest.raises(ConfigError):
+        await desk.keeper.reload(2)
+    assert (desk.keeper.current.revision, desk.keeper.error, desk.heard) == (1, "typo", [(0, 1)])
+
+
+async def test_a_good_reload_forgets_the_error(desk: Desk) -> None:
+    desk.builder.error = ConfigError("typo")
+    with pytest.raises(ConfigError):
+        await desk.keeper.reload(1)
+    desk.builder.error = None
+    await desk.keeper.reload(1)
+    assert desk.keeper.error is None
+
+
+async def _following(desk: Desk, seconds: float) -> None:
+    task = asyncio.get_running_loop().create_task(desk.keeper.follow())
+    await settle()
+    await desk.clock.advance(seconds)
+    task.cancel()
+    await asyncio.wait({task})
+    assert task.cancelled()
+
+
+async def test_a_moved_control_row_is_followed_within_a_poll(desk: Desk) -> None:
+    await desk.control.bump()
+    await _following(desk, POLL_S)
+    assert desk.keeper.current.revision == 1
+
+
+async def test_a_control_row_that_stands_still_builds_nothing(desk: Desk) -> None:
+    await _following(desk, 10 * POLL_S)
+    assert desk.builder.built == []
+
+
+async def test_a_refused_revision_is_tried_and_told_once(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
+    await desk.control.bump()
+    desk.builder.error = ConfigError("typo")
+    await _following(desk, 10 * POLL_S)
+    assert (desk.builder.built, len(caplog.messages), desk.keeper.error) == ([1], 1, "typo")
+
+
+async def test_the_next_revision_is_tried_again(desk: Desk) -> None:
+    await desk.control.bump()
+    desk.builder.error = ConfigError("typo")
+    await _following(desk, POLL_S)
+    desk.builder.error = None
+    await desk.control.bump()
+    await _following(desk, POLL_S)
+    assert desk.keeper.current.revision == 2
+
+
+async def test_a_reload_by_hand_after_a_refusal_catches_up_with_the_row(desk: Desk) -> None:
+    await desk.control.bump()
+    desk.builder.error = ConfigError("typo")
+    await _following(desk, POLL_S)
+    desk.builder.error = None
+    await desk.keeper.reload()
+    await _following(desk, POLL_S)
+    assert desk.keeper.current.revision == 1
+
+
+async def test_a_database_that_is_down_changes_nothing_and_ends_nothing(desk: Desk) -> None:
+    await desk.control.bump()
+    desk.control.down = True
+    await _following(desk, 3 * POLL_S)
+    desk.control.down = False
+    await _following(desk, POLL_S)
+    assert desk.keeper.current.revision == 1
+
+
+async def test_a_database_that_goes_down_while_building_is_tried_again(desk: Desk) -> None:
+    await desk.control.bump()
+    desk.builder.error = StoreUnavailable("down")
+    await _following(desk, 2 * POLL_S)
+    assert (desk.builder.built, desk.keeper.error) == ([1, 1], None)
+
+
+# --- what changed ---
+
+
+def _changed(before: Provider, after: Provider | None) -> list[tuple[str, str]]:
+    return list(changed_accounts(snapshot(before), snapshot(*([after] if after else []))))
+
+
+TWO = provider("alpha", "m1", accounts="AB")
+
+
+def test_nothing_changed_names_nobody() -> None:
+    assert _changed(TWO, TWO) == []
+
+
+def test_a_new_credential_is_a_changed_account() -> None:
+    first = replace(TWO.accounts[0], api_key=Secret("another-secret"))
+    assert _changed(TWO, replace(TWO, accounts=(first, TWO.accounts[1]))) == [("alpha", "alpha#A")]
+
+
+def test_an_account_that_is_gone_is_a_changed_one() -> None:
+    assert _changed(TWO, replace(TWO, accounts=TWO.accounts[:1])) == [("alpha", "alpha#B")]
+
+
+def test_another_address_changes_every_account() -> None:
+    assert len(_changed(TWO, replace(TWO, base_url="https://other.example"))) == 2
+
+
+def test_a_provider_that_is_gone_changes_every_account() -> None:
+    assert len(_changed(TWO, None)) == 2
+
+
+def test_a_keyless_provider_that_moved_has_a_changed_account_too() -> None:
+    local = Provider("local", base_url="http://a", auth=NO_AUTH)
+    assert (_changed(local, local), _changed(local, replace(local, base_url="http://b"))) == (
+        [],
+        [("local", "local#keyless")],
+    )
