@@ -68,17 +68,20 @@ class FakeConnections:
 
 
 class FakeKeys:
-    """Client keys in memory; `lookups` counts what would be database work."""
+    """Client keys in memory; `lookups` counts what would be database work. *down*: the database cannot be read."""
 
     def __init__(self, *keys: Key) -> None:
         self.held = {key.id: key for key in keys}
         self.lookups = 0
+        self.down = False
 
     async def list(self) -> list[Key]:
         return list(self.held.values())
 
     async def find(self, digest: bytes) -> Key | None:
         self.lookups += 1
+        if self.down:
+            raise StoreUnavailable("down")
         return next((key for key in self.held.values() if key.digest == digest), None)
 
     async def add(self, key: Key) -> Key:

@@ -42,7 +42,7 @@ from troyproxy.proxy.call import Call
 from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
-from troyproxy.proxy.life import Life
+from troyproxy.proxy.life import UNREAD, Life
 from troyproxy.proxy.mirroring import Mirroring
 from troyproxy.proxy.orders import Orders
 from troyproxy.proxy.planner import Planner
@@ -156,13 +156,8 @@ class _Builder:
         self._observer = Fanout((self._metrics, self._ring, AccessLog(), *traces, *wiring.observers))
         self._store = wiring.store or sql_store(self._settings, wiring.clock)
         self._token = admin_token(self._settings)
-        self._health = HealthKeeper(
-            clock=self._clock,
-            log=self._store.events,
-            observer=self._observer,
-            policy=self._health_policy,
-            rng=wiring.rng,
-        )
+        log, policy = self._store.events, self._health_policy
+        self._health = HealthKeeper(clock=self._clock, log=log, observer=self._observer, policy=policy, rng=wiring.rng)
         self._learned = LearnedParameters(self._clock)
         self._retries = Retries(self._clock, RetryPolicy(self._policy.retry_budget))
         self._desk = AccountDesk(max_inflight=self._policy.max_inflight, observer=self._observer)
@@ -205,21 +200,22 @@ class _Builder:
     async def _build(self, revision: int) -> Snapshot:
         starting = not self._snapshots.current.loaded_at
         configuration = self._first if starting else self._load()
-        stored = await self._stored(starting=starting)
-        return assemble(configuration, stored, now=self._clock.now(), revision=revision)
-
-    async def _stored(self, *, starting: bool) -> Stored:
-        """Read what the database adds. Unreadable at the start, it adds nothing until it is back."""
-        store, ours = self._store, Stored(keys=self._wiring.keys)
-        if self._wiring.demo:
-            ours = replace(ours, demo=demo_provider(), demo_combo=demo_combo())
         try:
-            accounts, combos = await store.connections.list(), await store.combos.list()
-            return replace(ours, accounts=accounts, combos=combos, overrides=await store.models.list())
+            stored = await self._stored()
         except StoreUnavailable:
             if not starting:
                 raise
-            return ours
+            stored, revision = self._ours(), UNREAD
+        return assemble(configuration, stored, now=self._clock.now(), revision=revision)
+
+    async def _stored(self) -> Stored:
+        accounts, combos = await self._store.connections.list(), await self._store.combos.list()
+        return replace(self._ours(), accounts=accounts, combos=combos, overrides=await self._store.models.list())
+
+    def _ours(self) -> Stored:
+        """Return what is added without the database: all there is, when it is down at the start, until it is back."""
+        ours = Stored(keys=self._wiring.keys)
+        return replace(ours, demo=demo_provider(), demo_combo=demo_combo()) if self._wiring.demo else ours
 
     def _changed(self, before: Snapshot, after: Snapshot) -> None:
         """A new snapshot is in force: keys are looked up anew, locks of accounts that changed are gone."""

@@ -64,6 +64,7 @@ async def test_without_one_nothing_is_said_of_it(tmp_path: Path) -> None:
     await house.gateway.life.start()
     try:
         assert (await house.get("/api/status"))["shared_state"] is None
+        assert b"\ntroyproxy_shared_state_up" not in (await house.ask("GET", "/metrics")).body
     finally:
         await house.gateway.life.stop()
 

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 from tests.cli.conftest import Shell
 from troyproxy.store import migrations
 
@@ -28,7 +31,18 @@ def test_check_says_that_an_upgraded_database_fits(shell: Shell) -> None:
 def test_check_fails_with_the_remedy(shell: Shell) -> None:
     done = shell("db", "check")
     assert (done.status, done.out) == (1, "")
-    assert "run `troyproxy db upgrade`" in done.err
+    assert done.err == (
+        f"troyproxy: the database is at revision none, not {migrations.head()}: run `troyproxy db upgrade`\n"
+    )
+
+
+def test_check_names_what_something_else_changed(shell: Shell) -> None:
+    shell("db", "upgrade")
+    with closing(sqlite3.connect(shell.folder / "data" / "troy.db")) as connection:
+        connection.execute("CREATE TABLE stray (id INTEGER, " + ", ".join(f"c{i} INTEGER" for i in range(200)) + ")")
+    done = shell("db", "check")
+    assert (done.status, "remove_table" in done.err, "stray" in done.err) == (1, True, True)
+    assert len(done.err) < 300
 
 
 def test_a_revision_that_does_not_exist_is_an_error(shell: Shell) -> None:

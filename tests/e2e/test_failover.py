@@ -84,8 +84,8 @@ def test_three_failures_of_the_second_open_its_circuit(gateway: Gateway, upstrea
 
 
 def test_the_metrics_count_what_happened(gateway: Gateway, upstreams: Upstreams) -> None:
-    upstreams.script("beta", HEALTHY, model="counted")
+    upstreams.script("alpha", HEALTHY, model="counted")
     before = gateway.metric("requests_total", outcome="ok", status="200")
-    assert gateway.post(chat("beta/counted")).status == 200
+    assert gateway.post(chat("alpha/counted")).status == 200
     until(lambda: gateway.metric("requests_total", outcome="ok", status="200") == before + 1)
-    assert gateway.metric("attempts_total", provider="beta", outcome="ok") == 1
+    assert gateway.metric("attempts_total", provider="alpha", outcome="ok") == 1

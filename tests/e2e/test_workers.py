@@ -13,19 +13,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from tests.cli.running import once
 from tests.e2e.gateway import ADMIN, KEY, Gateway, chat, run_gateway
 from tests.e2e.pins import Pin, pids, pins
+from tests.e2e.scrapes import counted, scraped
 from tests.e2e.until import until
 from tests.e2e.upstreams import HEALTHY, Upstreams, error
 
 WORKERS: Final = 4
 SCRAPES: Final = 50
 NAMES: Final = [f"worker-{number}" for number in range(1, WORKERS + 1)]
-CLOCKS: Final = ("troyproxy_config_age_seconds", "troyproxy_cooldown_remaining_seconds")
-"""What goes on by itself between two scrapes."""
 
 
 def config(upstreams: Upstreams, *combos: str) -> dict[str, Any]:
@@ -50,18 +48,6 @@ def gateway(folder: Path, upstreams: Upstreams) -> Iterator[Gateway]:
 def crew(gateway: Gateway) -> Iterator[list[Pin]]:
     with pins(gateway, WORKERS) as met:
         yield met
-
-
-def scraped(body: bytes) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    families = text_string_to_metric_families(body.decode())
-    found = (sample for family in families for sample in family.samples)
-    return {(s.name, tuple(sorted(s.labels.items()))): s.value for s in found if s.name not in CLOCKS}
-
-
-def counted(body: bytes) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-    """Return what may only grow: counters, and the sums and buckets of histograms."""
-    grow = ("_total", "_count", "_sum", "_bucket")
-    return {key: value for key, value in scraped(body).items() if key[0].endswith(grow)}
 
 
 class Load:
@@ -145,7 +131,7 @@ def test_a_killed_worker_comes_back_and_takes_nothing_with_it(gateway: Gateway) 
         load.more(20)
         counts = counted(gateway.get("/metrics").body)
         os.kill(before["worker-2"], signal.SIGKILL)
-        after = until(lambda: _restarted(gateway, before))
+        after = until(lambda: restarted(gateway, before))
         cut = len(load.cut)
         load.more(40)
     assert {name for name in NAMES if after[name] != before[name]} == {"worker-2"}
@@ -154,10 +140,10 @@ def test_a_killed_worker_comes_back_and_takes_nothing_with_it(gateway: Gateway) 
     # What it had accepted is gone with it: at most one request of each client. Nothing fails once it is back.
     assert (cut <= 4, len(load.cut) - cut, set(load.answered)) == (True, 0, {200})
     assert gateway.metric("requests_total", **ok) >= len(load.answered)
-    assert "worker-2 has ended by SIGKILL; it is started again" in gateway.output()
+    assert said(gateway, "worker-2 has ended by SIGKILL; it is started again") == 1
 
 
-def _restarted(gateway: Gateway, before: dict[str, int]) -> dict[str, int]:
+def restarted(gateway: Gateway, before: dict[str, int]) -> dict[str, int]:
     now = pids(gateway, WORKERS)
     return now if now["worker-2"] != before["worker-2"] else {}
 
@@ -208,7 +194,7 @@ def test_a_worker_that_comes_back_remembers_what_it_learned(
 ) -> None:
     upstreams.script("alpha", error(429, retry_after="60"), model="resting")
     assert crew[0].chat("alpha/resting").status == 429
-    until(lambda: any(source.endswith("/worker-1") for source in sources(gateway)))
+    until(lambda: journalled(gateway, "resting") == ["127.0.0.1:0/worker-1"])
     os.kill(crew[0].pid, signal.SIGKILL)
     until(lambda: pids(gateway, WORKERS)["worker-1"] != crew[0].pid)
     with pins(gateway, WORKERS) as met:
@@ -217,10 +203,16 @@ def test_a_worker_that_comes_back_remembers_what_it_learned(
     assert len(upstreams.requests("alpha", model="resting")) == 1
 
 
-def sources(gateway: Gateway) -> set[str]:
-    """Return who has written the journal."""
+def journalled(gateway: Gateway, model: str) -> list[str]:
+    """Return who has written events of *model* to the journal."""
     with closing(sqlite3.connect(gateway.database, timeout=5)) as database:
-        return {row[0] for row in database.execute("select distinct source from state_events")}
+        rows = database.execute("select source from state_events where payload like ?", (f'%"{model}"%',))
+        return [row[0] for row in rows]
+
+
+def said(gateway: Gateway, text: str) -> int:
+    """Return how often the gateway has logged *text*."""
+    return (gateway.folder / "gateway.log").read_text("utf-8").count(text)
 
 
 def test_a_clearing_reaches_every_worker(upstreams: Upstreams, crew: list[Pin]) -> None:
@@ -235,7 +227,7 @@ def test_a_clearing_reaches_every_worker(upstreams: Upstreams, crew: list[Pin]) 
 
 
 def test_the_start_says_once_what_the_workers_do_not_share(gateway: Gateway) -> None:
-    assert gateway.output().count("each with cooldowns and circuits of its own") == 1
+    assert said(gateway, "4 workers serve, each with cooldowns and circuits of its own") == 1
 
 
 def test_the_admin_token_is_one_for_all(gateway: Gateway) -> None:

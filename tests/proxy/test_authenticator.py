@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from dataclasses import replace
 
@@ -10,8 +11,10 @@ from tests.fake_store import FakeKeys
 from tests.fakes import FakeClock
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.snapshot import Snapshot, build
-from troyproxy.errors import ConfigError, InvalidAPIKey
+from troyproxy.errors import ConfigError, InvalidAPIKey, StoreUnavailable
+from troyproxy.proxy import authenticator
 from troyproxy.proxy.authenticator import (
+    AGAIN_S,
     KNOWN_S,
     UNKNOWN_S,
     Authenticator,
@@ -131,6 +134,83 @@ async def test_an_expired_key_is_refused_although_it_is_cached(desk: Desk) -> No
     desk.keys.held["stored"] = replace(desk.keys.held["stored"], expires_at=desk.clock.now() + 10)
     await desk.name(STORED)
     desk.clock.move(10)
+    assert await desk.refuses(STORED)
+
+
+async def test_a_known_key_goes_on_while_the_database_is_down(desk: Desk) -> None:
+    await desk.name(STORED)
+    desk.keys.down = True
+    desk.clock.move(10 * KNOWN_S)
+    assert [await desk.name(STORED) for _ in range(3)] == ["stored"] * 3
+
+
+async def test_a_known_key_is_asked_for_once_in_a_while_during_an_outage(desk: Desk) -> None:
+    await desk.name(STORED)
+    desk.keys.down = True
+    desk.clock.move(KNOWN_S)
+    for _ in range(3):
+        await desk.name(STORED)
+    asked = desk.keys.lookups
+    desk.clock.move(AGAIN_S)
+    await desk.name(STORED)
+    assert (asked, desk.keys.lookups) == (2, 3)
+
+
+async def test_a_database_that_hangs_delays_one_request_of_a_known_key_and_not_for_long(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(digest: bytes) -> Key | None:
+        await asyncio.Event().wait()
+        raise AssertionError(digest)
+
+    await desk.name(STORED)
+    desk.clock.move(KNOWN_S)
+    monkeypatch.setattr(authenticator, "LOOK_S", 0.0)
+    monkeypatch.setattr(desk.keys, "find", hang)
+    assert [await desk.name(STORED) for _ in range(2)] == ["stored"] * 2
+
+
+async def test_a_key_revoked_during_an_outage_is_refused_after_it(desk: Desk) -> None:
+    await desk.name(STORED)
+    desk.keys.down = True
+    desk.clock.move(KNOWN_S)
+    await desk.name(STORED)
+    await desk.keys.revoke("stored", at=desk.clock.now())
+    desk.keys.down = False
+    desk.clock.move(AGAIN_S)
+    assert await desk.refuses(STORED)
+
+
+async def test_a_known_key_that_is_gone_after_an_outage_is_refused(desk: Desk) -> None:
+    await desk.name(STORED)
+    desk.clock.move(KNOWN_S)
+    desk.keys.held.clear()
+    assert await desk.refuses(STORED)
+
+
+async def test_a_key_never_seen_is_neither_let_in_nor_called_wrong_while_the_database_is_down(desk: Desk) -> None:
+    desk.keys.down = True
+    for secret in (STORED, WRONG):
+        with pytest.raises(StoreUnavailable):
+            await desk.name(secret)
+    desk.keys.down = False
+    assert await desk.name(STORED) == "stored"
+
+
+async def test_what_was_read_before_a_revocation_is_not_remembered_after_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = desk.keys.find
+
+    async def overtaken(digest: bytes) -> Key | None:
+        key = await find(digest)
+        await desk.keys.revoke("stored", at=desk.clock.now())
+        desk.door.forget()
+        return key
+
+    monkeypatch.setattr(desk.keys, "find", overtaken)
+    await desk.name(STORED)
+    monkeypatch.setattr(desk.keys, "find", find)
     assert await desk.refuses(STORED)
 
 

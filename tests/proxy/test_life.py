@@ -130,6 +130,36 @@ async def test_a_database_that_is_down_does_not_stop_the_start(house: House, mon
     await house.life.stop()
 
 
+async def test_a_later_start_without_the_database_goes_on_with_the_last_configuration(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def down(revision: int) -> Snapshot:
+        raise StoreUnavailable(str(revision))
+
+    await house.life.start()
+    first = house.snapshots.current
+    await house.life.stop()
+    monkeypatch.setattr(house.snapshots, "_build", down)
+    await house.life.start()
+    assert (house.life.started, house.snapshots.current) == (True, first)
+    await house.life.stop()
+
+
+async def test_circuits_of_the_last_run_come_back_when_the_database_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def down() -> list[object]:
+        raise StoreUnavailable("down")
+
+    now = FakeClock().now()
+    house = House(FakeStore(CircuitOpened(now - 1, "alpha", "m1", now + 29, 30.0)))
+    with monkeypatch.context() as outage:
+        outage.setattr(house.store.events, "replay", down)
+        await house.life.start()
+    before = house.health.circuit("alpha", "m1")
+    await settle()
+    assert (before, house.health.circuit("alpha", "m1")) == ("closed", "open")
+    await house.life.stop()
+
+
 async def test_circuits_of_the_last_run_come_back() -> None:
     now = FakeClock().now()
     house = House(FakeStore(CircuitOpened(now - 1, "alpha", "m1", now + 29, 30.0)))

@@ -69,6 +69,13 @@ def test_one_problem_is_said_in_one_line() -> None:
         report.check()
 
 
+def test_a_problem_of_the_whole_is_said_of_its_source() -> None:
+    report = Report()
+    report.wrong("", "is a list")
+    with pytest.raises(ConfigError, match=r"^troyproxy\.yaml: is a list$"):
+        report.check("troyproxy.yaml")
+
+
 def test_all_problems_are_said_at_once() -> None:
     report = Report()
     report.wrong("a", "is wrong")

@@ -36,6 +36,18 @@ def test_a_value_is_shown_as_it_would_be_written_but_no_secret(
     assert (name, shown, "environment") in rows(loaded)
 
 
+def test_the_file_that_was_read_is_shown_and_why_it_was(tmp_path: Path) -> None:
+    (tmp_path / "troyproxy.yaml").write_text("{}")
+    (tmp_path / "other.yaml").write_text("{}")
+    found = [
+        rows(load({}, folder=tmp_path))[0],
+        rows(load({"TROY_CONFIG": "other.yaml"}, folder=tmp_path))[0],
+        rows(load({"TROY_CONFIG": "x.yaml"}, config="other.yaml", folder=tmp_path))[0],
+    ]
+    default, other = str(tmp_path / "troyproxy.yaml"), str(tmp_path / "other.yaml")
+    assert found == [("config", default, "default"), ("config", other, "environment"), ("config", other, "option")]
+
+
 @pytest.mark.parametrize(
     ("url", "shown"),
     [

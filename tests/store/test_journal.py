@@ -119,3 +119,9 @@ async def test_unreadable_rows_are_skipped_and_counted(
     await journalled(store, failed(clock.now()))
     assert await store.events.replay() == [failed(clock.now())]
     assert "skipped 1 unreadable" in caplog.text
+
+
+async def test_an_event_written_twice_for_a_lost_answer_is_read_once(store: SqlStore, clock: FakeClock) -> None:
+    twice, after = failed(clock.now()), failed(clock.now() + 1)
+    await journalled(store, twice, after, twice, after)
+    assert await store.events.replay() == [twice, after]

@@ -20,11 +20,17 @@ def test_a_key_from_a_file_may_end_with_a_line_feed() -> None:
     assert SecretBox(Secret(key.reveal() + "\n")).open(sealed) == Secret("x")
 
 
+def test_a_key_may_come_without_its_padding() -> None:
+    key = SecretBox.generate()
+    sealed = SecretBox(key).seal(Secret("x"))
+    assert SecretBox(Secret(key.reveal().rstrip("="))).open(sealed) == Secret("x")
+
+
 def test_the_sealed_text_does_not_show_the_secret() -> None:
     assert "sk-upstream" not in SecretBox(SecretBox.generate()).seal(Secret("sk-upstream"))
 
 
-@pytest.mark.parametrize("text", ["", "short", "x" * 44, "ключ"])
+@pytest.mark.parametrize("text", ["", "short", "x" * 42, "x" * 44, "ключ"])
 def test_a_text_that_is_no_key_is_refused_without_being_shown(text: str) -> None:
     with pytest.raises(ConfigError, match="TROY_SECRET_KEY") as caught:
         SecretBox(Secret(text))

@@ -115,6 +115,21 @@ async def test_a_postgresql_reached_only_later_is_used_once_it_is_migrated(
     assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR", "WARNING"]
 
 
+async def test_a_sqlite_file_that_is_locked_at_the_start_is_used_once_it_is_free(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "BUSY_MS", 1)
+    with closing(sqlite3.connect(tmp_path / "troy.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        store = SqlStore(f"sqlite:///{tmp_path}/troy.db", secret_key=None, clock=clock, pace=BRISK)
+        await store.start()
+        assert not store.up
+        store.usage.record(BARE)
+    await until_written(store)
+    assert await store.requests.find(BARE.request_id) == BARE
+    await store.stop()
+
+
 def test_a_bad_secret_key_is_refused_when_the_store_is_made(tmp_path: Path, clock: FakeClock) -> None:
     with pytest.raises(ConfigError, match="TROY_SECRET_KEY"):
         SqlStore(f"sqlite:///{tmp_path}/troy.db", secret_key=Secret("short"), clock=clock)

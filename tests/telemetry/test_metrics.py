@@ -221,11 +221,6 @@ def test_before_there_is_a_live_state_nothing_is_said_of_it(metrics: Metrics) ->
     assert value(metrics, "database_up") is None
 
 
-def test_without_a_shared_state_it_is_neither_up_nor_down(metrics: Metrics) -> None:
-    metrics.watch(FixedStatus(StatusFacts()))
-    assert value(metrics, "shared_state_up") is None
-
-
 def test_the_build_is_named(metrics: Metrics) -> None:
     assert any(line.startswith(b"troyproxy_build_info{") for line in series(metrics))
 

@@ -13,6 +13,7 @@ from troyproxy.cli.output import print_json, print_table, warn
 from troyproxy.settings import show as shown
 from troyproxy.settings.assemble import assemble
 from troyproxy.settings.schema import json_schema
+from troyproxy.store.secrets import SecretBox
 
 app = group("The configuration: what is set, whether it is valid, and a schema for editors.")
 
@@ -41,6 +42,8 @@ def check(config: Path | None = CONFIG, as_json: bool = JSON) -> None:
       troyproxy config check --config troyproxy.yaml
     """
     found = configured(config)
+    if found.settings.secret_key is not None:
+        SecretBox(found.settings.secret_key)
     snapshot = assemble(found, now=time.time())
     where = str(found.path) if found.path is not None else None
     for warning in () if as_json else snapshot.warnings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 import typer
 
@@ -14,6 +15,9 @@ from troyproxy.cli.session import run
 from troyproxy.errors import ConfigError
 from troyproxy.settings.show import without_password
 from troyproxy.store import migrations
+
+SHOWN: Final = 160
+"""Characters of one difference that `check` prints; ``--json`` has them whole."""
 
 app = group("The database: bring it to this version, or see where it is.")
 
@@ -82,5 +86,6 @@ def check(config: Path | None = CONFIG, as_json: bool = JSON) -> None:
     elif state.ok:
         typer.echo(f"{without_password(url)} fits this version: {state.head}")
     if not state.ok:
-        told = "; ".join(state.differences[:3]) or f"it is at revision {state.current or 'none'}, not {state.head}"
-        raise ConfigError(f"the database does not fit this version ({told}): run `troyproxy db upgrade`")
+        migrations.require_head(state.current)
+        told = "; ".join(difference[:SHOWN] for difference in state.differences[:3])
+        raise ConfigError(f"the tables are not those of revision {state.head}, which something else changed: {told}")

@@ -28,6 +28,8 @@ from troyproxy.upstream.http import HttpxUpstream
 PROVIDER_S: Final = 10.0
 SKEW_S: Final = 60.0
 """A clock further off than this spoils retry hints and the expiry of keys."""
+SHOWN: Final = 160
+"""Characters of one difference between tables and program that are told."""
 BUILT_AT: Final = 1_767_225_600.0
 """2026-01-01: a clock before it is wrong, whatever else is known."""
 
@@ -71,7 +73,8 @@ async def _database(configuration: Configuration) -> list[Finding]:
     except (ConfigError, StoreUnavailable) as error:
         return [Finding("database", False, f"{shown}: {error}", "see that it runs and TROY_DATABASE_URL is right")]
     told = f"at {state.current or 'none'}" if state.ok else f"at {state.current or 'none'}, not {state.head}"
-    told += "".join(f"; {difference}" for difference in state.differences[:3])
+    if state.current == state.head:  # else they are many, and all of one cause
+        told += "".join(f"; {difference[:SHOWN]}" for difference in state.differences[:3])
     remedy = "" if state.ok else "troyproxy db upgrade"
     return [Finding("database", True, f"{shown} answers"), Finding("migrations", state.ok, told, remedy)]
 
@@ -83,15 +86,16 @@ def _is_missing(database_url: str) -> bool:
 
 async def _with_stored(configuration: Configuration, snapshot: Snapshot, findings: list[Finding]) -> Snapshot:
     """Return *snapshot* with the connections of the database; what hinders that is added to *findings*."""
-    store = sql_store(configuration.settings, SystemClock(), source=SOURCE)
     try:
-        stored = Stored(accounts=await store.connections.list())
-        return assemble(configuration, stored, now=time.time())
+        store = sql_store(configuration.settings, SystemClock(), source=SOURCE)
+        try:
+            stored = Stored(accounts=await store.connections.list())
+            return assemble(configuration, stored, now=time.time())
+        finally:
+            await store.stop()
     except TroyError as error:
         findings.append(Finding("connections", False, str(error), "set the TROY_SECRET_KEY that encrypted them"))
         return snapshot
-    finally:
-        await store.stop()
 
 
 async def _reach(provider: Provider, upstream: Upstream) -> tuple[Finding, float | None]:

@@ -3,32 +3,41 @@
 Keys made by the gateway are ``sk-troy-`` and 48 hex digits; keys given in the file may be any 16 to 512 bytes. Missing
 and wrong keys get the same answer. Keys of the database are cached; the cache is dropped whenever the control row
 moves, so that a revocation takes effect within a second.
+
+While the database is down, a key that was seen before goes on: what would revoke it cannot be heard then. A key that
+was not is neither let in nor called wrong: its caller gets 503 and tries again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ipaddress
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Final
 
-from cachetools import TTLCache
+from cachetools import LRUCache, TTLCache
 
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.snapshot import Snapshot
-from troyproxy.errors import ConfigError, ForbiddenOrigin, InvalidAPIKey, UnsupportedMediaType
+from troyproxy.errors import ConfigError, ForbiddenOrigin, InvalidAPIKey, StoreUnavailable, UnsupportedMediaType
 from troyproxy.ports import Clock, Headers, KeyRepository
 from troyproxy.proxy.call import Scope, raw_headers
 
 Authenticate = Callable[[Scope], Awaitable[Key | None]]
-"""Returns the caller's key, None for an open door; raises InvalidAPIKey, ForbiddenOrigin, …"""
+"""Returns the caller's key, None for an open door; raises InvalidAPIKey, ForbiddenOrigin, StoreUnavailable, …"""
 
 GENERATED: Final = re.compile(rb"sk-troy-[0-9a-f]{48}")
 SHORTEST, LONGEST = 16, 512
 KNOWN_BOUND: Final = 10_000
 KNOWN_S: Final = 60.0
+AGAIN_S: Final = 5.0
+"""How soon a key that is known and could not be looked up again is looked up the next time."""
+LOOK_S: Final = 1.0
+"""How long a request with a known key waits for a database that hangs."""
 UNKNOWN_BOUND: Final = 4096
 UNKNOWN_S: Final = 5.0
 
@@ -68,16 +77,25 @@ class FixedKeys:
         return found[0]
 
 
+@dataclass(slots=True)
+class _Known:
+    """A key of the database, and until when (unix seconds) it need not be looked up again."""
+
+    key: Key
+    until: float
+
+
 class Authenticator:
     """The gateway's keys: those of the file from the snapshot, those of the database through a bounded cache."""
 
     def __init__(self, *, snapshot: Callable[[], Snapshot], keys: KeyRepository, clock: Clock) -> None:
         self._snapshot, self._keys, self._clock = snapshot, keys, clock
-        self._known: TTLCache[bytes, Key] = TTLCache(KNOWN_BOUND, KNOWN_S, timer=clock.now)
+        self._known: LRUCache[bytes, _Known] = LRUCache(KNOWN_BOUND)
         self._unknown: TTLCache[bytes, bool] = TTLCache(UNKNOWN_BOUND, UNKNOWN_S, timer=clock.now)
+        self._epoch = 0
 
     async def authenticate(self, scope: Scope) -> Key | None:
-        """Return the caller's key. Raises InvalidAPIKey."""
+        """Return the caller's key. Raises InvalidAPIKey; StoreUnavailable when only the database can tell."""
         presented = presented_key(raw_headers(scope))
         if presented is None or not SHORTEST <= len(presented) <= LONGEST:
             raise InvalidAPIKey
@@ -90,17 +108,33 @@ class Authenticator:
     async def _stored(self, presented: bytes, digest: bytes) -> Key | None:
         if not GENERATED.fullmatch(presented) or digest in self._unknown:
             return None
-        key = self._known.get(digest)
+        known = self._known.get(digest)
+        if known is None:
+            return await self._look(digest)
+        if self._clock.now() < known.until:
+            return known.key
+        known.until = self._clock.now() + AGAIN_S  # one request asks; the others go by what is known
+        try:
+            async with asyncio.timeout(LOOK_S):
+                return await self._look(digest)
+        except (StoreUnavailable, TimeoutError):
+            return known.key
+
+    async def _look(self, digest: bytes) -> Key | None:
+        epoch = self._epoch
+        key = await self._keys.find(digest)
+        if epoch != self._epoch:
+            return key  # read before what is to be forgotten: good for this request only
         if key is None:
-            key = await self._keys.find(digest)
-            if key is None:
-                self._unknown[digest] = True
-            else:
-                self._known[digest] = key
+            self._unknown[digest] = True
+            self._known.pop(digest, None)
+        else:
+            self._known[digest] = _Known(key, self._clock.now() + KNOWN_S)
         return key
 
     def forget(self) -> None:
         """Drop what is cached: keys were created or revoked."""
+        self._epoch += 1
         self._known.clear()
         self._unknown.clear()
 

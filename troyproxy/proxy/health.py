@@ -8,22 +8,37 @@ What other instances learned comes in through `hear`: it is applied and neither 
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import suppress
 from random import Random
 from typing import Final, Protocol
 
+from troyproxy.errors import StoreUnavailable
 from troyproxy.ports import Clock, EventLog, Observer
 from troyproxy.proxy.outcome import Target
 from troyproxy.resilience import health
-from troyproxy.resilience.breaker import Admission, CircuitState
+from troyproxy.resilience.breaker import FRESH, Admission, CircuitState
 from troyproxy.resilience.classify import Verdict
 from troyproxy.resilience.cooldowns import Cooldown
 from troyproxy.resilience.decide import Attempt, decide, failure_event
-from troyproxy.resilience.events import Cleared, Event, ProbeLeased, ProbeReturned, Succeeded, is_journalled
+from troyproxy.resilience.events import (
+    CircuitOpened,
+    Cleared,
+    Event,
+    ProbeLeased,
+    ProbeReturned,
+    Succeeded,
+    is_journalled,
+)
 from troyproxy.resilience.health import EMPTY, Health, HealthPolicy
-from troyproxy.resilience.shared import clearing_moment
+from troyproxy.resilience.shared import clearing_moment, is_lifted, shared_of, takes
 
 PRUNE_EVERY: Final = 256
 """Recorded events between two clean-ups of what has lost its effect."""
+CATCH_UP_S: Final = 0.5
+"""Between two looks at a journal that could not be read at the start."""
+CLEARINGS: Final = 1024
+"""Clearings that are remembered for catching up with it; the oldest go first."""
 
 
 class Listener(Protocol):
@@ -42,6 +57,8 @@ class HealthKeeper:
         self._policy, self._rng = policy, rng
         self._until_prune = PRUNE_EVERY
         self._listeners: list[Listener] = []
+        self._clearings: deque[Cleared] = deque(maxlen=CLEARINGS)
+        self._restored = False
         self.state: Health = EMPTY
 
     def tell(self, listener: Listener) -> None:
@@ -49,9 +66,41 @@ class HealthKeeper:
         self._listeners.append(listener)
 
     async def restore(self) -> None:
-        """Fold the journal: locks, levels and open circuits come back with their remaining time."""
+        """Fold the journal: locks, levels and open circuits come back with their remaining time.
+
+        Raises StoreUnavailable; then the state is as it was, and `follow` will catch up.
+        """
+        self._restored = False
+        self.state = await self._journalled()
+        self._restored = True
+
+    async def follow(self) -> None:
+        """After a start without the journal, catch up with it as soon as it can be read."""
+        while not self._restored:
+            await self._clock.sleep(CATCH_UP_S)
+            with suppress(StoreUnavailable):
+                await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        """Take over from the journal what this process does not know better.
+
+        Locks merge by their later end, unless they were cleared meanwhile; a circuit that has been used here stays as
+        it is. Back-off levels and counts are not taken over.
+        """
+        journalled, now = await self._journalled(), self._clock.now()
+        for event in shared_of(journalled, now):
+            used = isinstance(event, CircuitOpened) and self._used(event)
+            if takes(self.state, event, now) and not used and not is_lifted(event, self._clearings):
+                self._apply(event)
+        self._restored = True
+        self._clearings.clear()
+
+    async def _journalled(self) -> Health:
         folded = health.fold(await self._log.replay(), self._policy)
-        self.state = health.prune(folded, self._clock.now(), self._policy)
+        return health.prune(folded, self._clock.now(), self._policy)
+
+    def _used(self, event: CircuitOpened) -> bool:
+        return health.breaker_of(self.state, event.provider, event.model) is not FRESH
 
     def admission(self, provider: str, model: str) -> Admission:
         """Whether a call to this target may start now."""
@@ -126,6 +175,8 @@ class HealthKeeper:
             listener(event, private=private)
 
     def _apply(self, event: Event) -> None:
+        if isinstance(event, Cleared) and not self._restored:
+            self._clearings.append(event)
         before = self.state
         self.state = health.apply(before, event, self._policy)
         self._observe(before, event)

@@ -60,7 +60,7 @@ class Life:
                 stack.push_async_callback(self._store.stop)
                 await self._store.start()
                 stack.push_async_callback(self._upstream.aclose)
-                await self._snapshots.reload(await self._revision())
+                await self._configure()
                 await self._restore()
                 if self._mirroring is not None:
                     stack.push_async_callback(self._mirroring.leave)
@@ -75,7 +75,15 @@ class Life:
                 LOGGER.warning("%s", warning)
 
     def _works(self) -> tuple[Background, ...]:
-        return self._background if self._mirroring is None else (*self._background, self._mirroring.follow)
+        shared = () if self._mirroring is None else (self._mirroring.follow,)
+        return (*self._background, *shared, self._health.follow)
+
+    async def _configure(self) -> None:
+        """Make the first snapshot. At a later start without the database, the last one is good enough."""
+        try:
+            await self._snapshots.reload(await self._revision())
+        except StoreUnavailable as exc:
+            LOGGER.warning("the configuration is that of the last run: %s", exc)
 
     async def _revision(self) -> int:
         try:

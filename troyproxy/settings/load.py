@@ -63,9 +63,10 @@ def load(
     found = _Found(report)
     found.take(written, DOTENV)
     found.take(env, ENVIRONMENT)
-    found.take({PREFIX + name.upper(): value for name, value in (options or {}).items()}, OPTION)
+    given = {**(options or {}), **({} if config is None else {"config": str(config)})}
+    found.take({PREFIX + name.upper(): value for name, value in given.items()}, OPTION)
     merged = MappingProxyType({**written, **env})
-    path = _file(config if config is not None else found.values.get("config"), folder)
+    path = _file(found.values.get("config"), folder)
     builtins = load_builtins()
     document = _document(path, builtins, report)
     report.check("configuration")

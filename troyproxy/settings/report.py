@@ -79,7 +79,7 @@ class Report:
         """Raise one ConfigError that says everything, if there is a problem."""
         if not self.problems:
             return
-        lines = [f"{place}: {message}" for place, message in self.problems]
+        lines = [f"{place or source}: {message}" for place, message in self.problems]
         heading = lines[0] if len(lines) == 1 else f"{source}: {len(lines)} problems"
         details = [{"field": place, "message": message} for place, message in self.problems]
         raise ConfigError("\n  ".join([heading, *(lines if len(lines) > 1 else ())]), details=details)

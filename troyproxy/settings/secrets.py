@@ -79,9 +79,14 @@ def admin_token(settings: Settings) -> Secret:
     return settings.admin_token or ensure(folder / ADMIN_TOKEN, lambda: secrets.token_urlsafe(32)).secret
 
 
-def secret_key(settings: Settings) -> Secret | None:
-    """Return the key that encrypts upstream keys at rest; only a SQLite database gets a generated one, beside it."""
+def secret_key(settings: Settings) -> Secret:
+    """Return the key that encrypts upstream keys at rest; only a SQLite database gets a generated one, beside it.
+
+    Raises ConfigError for any other database without one: two gateways on it would each make their own.
+    """
     url = settings.database_url
-    if settings.secret_key is not None or not url.startswith("sqlite"):
+    if settings.secret_key is not None:
         return settings.secret_key
+    if not url.startswith("sqlite"):
+        raise ConfigError("TROY_SECRET_KEY is required where the database is no SQLite file: it encrypts upstream keys")
     return ensure(data_folder(url) / SECRET_KEY, lambda: urlsafe_b64encode(secrets.token_bytes(32)).decode()).secret

@@ -17,7 +17,8 @@ URLS: Final = frozenset({"database_url", "redis_url"})
 def rows(configuration: Configuration) -> list[tuple[str, str, str]]:
     """Return (setting, value as text, origin) in the order of the documentation. An unset value is empty."""
     settings, provenance = configuration.settings, configuration.provenance
-    return [(name, shown_value(name, getattr(settings, name)), provenance[name]) for name in PARSERS]
+    values = {name: getattr(settings, name) for name in PARSERS} | {"config": configuration.path}
+    return [(name, shown_value(name, value), provenance[name]) for name, value in values.items()]
 
 
 def shown_value(name: str, value: object) -> str:

@@ -31,6 +31,9 @@ _DRIVERS: Final = {
 WRITES: Final = {"troyproxy_writes": True}
 """Execution options of a transaction that will write."""
 _CONNECT_S: Final = 5.0
+BUSY_MS: Final = 5000
+"""How long SQLite waits for a lock that somebody else holds."""
+_PRIMARY_CODE: Final = 0xFF  # the rest of a SQLite result code only details it
 _STATEMENT_S: Final = 10.0
 
 
@@ -79,7 +82,7 @@ def _sqlite_engine(url: URL, *, migrating: bool) -> AsyncEngine:
     def prepare(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # the driver begins nothing by itself: we do, below
         cursor = connection.cursor()
-        for pragma in ("busy_timeout = 5000", "synchronous = NORMAL", f"foreign_keys = {foreign_keys}"):
+        for pragma in (f"busy_timeout = {BUSY_MS}", "synchronous = NORMAL", f"foreign_keys = {foreign_keys}"):
             cursor.execute(f"PRAGMA {pragma}")
         # Two that switch a new file at once do not wait for each other: one is refused. The mode is the file's, so the
         # other's success counts for both, and a connection to come tries again.
@@ -134,6 +137,16 @@ def _is_about_a_value(exc: Exception) -> bool:
         about_data = str(getattr(exc.orig, "sqlstate", None) or "").startswith("22")
         return isinstance(exc, DataError) or about_data or isinstance(exc.__cause__, ValueError | OverflowError)
     return isinstance(exc, ValueError | OverflowError)
+
+
+def is_busy(exc: StoreUnavailable) -> bool:
+    """Whether a SQLite file could not be used because somebody else holds a lock on it."""
+    cause: BaseException | None = exc
+    while cause is not None:
+        if getattr(cause, "sqlite_errorcode", 0) & _PRIMARY_CODE in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+            return True
+        cause = cause.__cause__
+    return False
 
 
 class Database:

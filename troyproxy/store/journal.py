@@ -67,7 +67,8 @@ class SqlEventLog:
         read = [(row.source, event) for row in stored if (event := _event(row)) is not None]
         if len(read) < len(stored):
             _log.warning("skipped %d unreadable state events", len(stored) - len(read))
-        return list(_relevant(read, self._source))
+        # A commit whose answer was lost is tried again, so an event may be there twice; no two happen at one instant.
+        return list(_relevant(list(dict.fromkeys(read)), self._source))
 
 
 def _columns(event: Event, source: str) -> Columns:

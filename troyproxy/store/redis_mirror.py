@@ -43,10 +43,10 @@ WAIT_S: Final = 5.0
 class RedisMirror:
     """One instance's way to the shared state. *keep_s* is the longest effect of an event, in seconds."""
 
-    def __init__(self, url: str, *, keep_s: float, source: str | None = None) -> None:
+    def __init__(self, url: str, *, keep_s: float) -> None:
         """Connect to nothing yet. Raises ConfigError, not quoting the URL."""
         self._url, self._keep_s = url, keep_s
-        self._source = source or secrets.token_hex(8)
+        self._source = self._channel = ""
         self._client: Redis | None = None
         self._pubsub: PubSub | None = None
         self._mine: dict[Event, bytes] = {}
@@ -71,6 +71,7 @@ class RedisMirror:
         """Connect and subscribe. Raises StoreUnavailable."""
         await self.close()
         self._client = self._new_client()
+        self._source = secrets.token_hex(8)  # here and not at the making: workers may be forks of one that was made
         database = self._client.connection_pool.connection_kwargs.get("db") or 0
         self._channel = f"{NEWS}:{database}"
         self._pubsub = self._client.pubsub()

@@ -16,9 +16,10 @@ class SecretBox:
     __slots__ = ("_fernet",)
 
     def __init__(self, key: Secret) -> None:
-        """Raises ConfigError when *key* is no Fernet key."""
+        """Raises ConfigError when *key* is no Fernet key. Its padding may be missing: many generators leave it out."""
+        text = key.reveal().strip()
         try:
-            self._fernet = Fernet(key.reveal().strip().encode())
+            self._fernet = Fernet((text + "=" * (-len(text) % 4)).encode())
         except ValueError as exc:
             raise ConfigError(f"TROY_SECRET_KEY is not a key: it must be {_HOW}") from exc
 

@@ -12,7 +12,7 @@ from troyproxy.store import migrations
 from troyproxy.store.combos import SqlCombos
 from troyproxy.store.connections import SqlConnections
 from troyproxy.store.control import SqlControl
-from troyproxy.store.database import Database, is_sqlite, parse_url
+from troyproxy.store.database import Database, is_busy, is_sqlite, parse_url
 from troyproxy.store.journal import SqlEventLog
 from troyproxy.store.keys import SqlKeys
 from troyproxy.store.models import SqlModels
@@ -109,6 +109,8 @@ class SqlStore:
         try:
             await migrations.upgrade(self._url)
         except StoreUnavailable as exc:
+            if is_busy(exc):
+                raise  # somebody holds a lock on it, who will let go
             # Waiting would not help: a file that cannot be opened at the start needs somebody's hand.
             raise ConfigError(
                 f"cannot open or migrate the database file {self._database.url.database!r}: "

@@ -13,16 +13,17 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from typing import Any
+from typing import Any, Final
 
 from tests.e2e.client import CLIENT_S, Response
 from tests.e2e.gateway import CHAT, Gateway, chat, client_headers
 from tests.e2e.shapes import dumps
 from tests.e2e.until import until
 from tests.e2e.upstreams import Upstreams
-from troyproxy.settings.parsers import PARSERS
 
 Config = dict[str, Any]
+NO_BUDGET: Final = {"TROY_RETRY_BUDGET": "0"}
+"""The setting of tests that fail over more often than the retry budget allows."""
 
 
 def secret(provider: str, account: str) -> str:
@@ -148,11 +149,6 @@ def raw(port: int, request: bytes) -> http.client.HTTPResponse:
 def posted(model: str, **more: object) -> tuple[str, str, bytes, list[tuple[str, str]]]:
     """Return the arguments of `Gateway.send` for a chat request."""
     return "POST", CHAT, dumps(chat(model) | more), client_headers()
-
-
-def no_budget() -> dict[str, str]:
-    """Return the setting that lets a test fail over more often than the retry budget allows."""
-    return {"TROY_RETRY_BUDGET": "0"} if "retry_budget" in PARSERS else {}
 
 
 def failed(gateway: Gateway, provider: str, model: str) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.e2e.cases.house import combo, ended, keys_used, locks, no_budget, provider, streamed
+from tests.e2e.cases.house import NO_BUDGET, combo, ended, keys_used, locks, provider, streamed
 from tests.e2e.cases.reads import DONE, OK, ROLE, STOP, said
 from tests.e2e.gateway import Gateway, chat, run_gateway
 from tests.e2e.until import until
@@ -56,7 +56,7 @@ def gateway(folder: Path, upstreams: Upstreams, closed_port: int) -> Iterator[Ga
         },
     }
     limits = {"TROY_UPSTREAM_TIMEOUT_MS": "1000", "TROY_BREAKER_FAILURES": "10000", "TROY_MAX_INFLIGHT": "100"}
-    with run_gateway(folder, config, **limits, **no_budget()) as running:
+    with run_gateway(folder, config, **limits, **NO_BUDGET) as running:
         yield running
 
 
