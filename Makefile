@@ -13,7 +13,9 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --gener
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 DEV_GROUP := $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")'
 
-.PHONY: run test check bench fmt lock clean
+SOAK_SECONDS ?= 180
+
+.PHONY: run test check bench soak fmt lock clean
 .DELETE_ON_ERROR:
 
 run: $(VENV)/.run ## start the gateway on 127.0.0.1:31337; TROY_* variables are read
@@ -35,6 +37,9 @@ check: $(VENV)/.dev ## everything that must hold besides the tests
 
 bench: $(VENV)/.dev ## what the gateway costs, as a ratio to the upstream called directly
 	@$(BIN)/python -m tests.bench
+
+soak: $(VENV)/.dev ## 200 clients against upstreams that fail, for three minutes (SOAK_SECONDS=30: half a one); then the books are compared
+	@$(BIN)/python -m tests.soak --seconds $(SOAK_SECONDS) $(SOAK_ARGS)
 
 fmt: $(VENV)/.dev ## format, and mend what ruff can mend
 	@$(BIN)/ruff check --fix-only --quiet

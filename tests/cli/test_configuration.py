@@ -38,6 +38,12 @@ def test_every_problem_of_a_file_is_told(shell: Shell) -> None:
     assert "nonsense" in done.err
 
 
+def test_a_secret_key_that_is_none_is_told_before_the_start(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TROY_SECRET_KEY", "short")
+    done = shell("config", "check")
+    assert (done.status, done.err.startswith("troyproxy: TROY_SECRET_KEY is not a key")) == (1, True)
+
+
 def test_the_schema_is_json(shell: Shell) -> None:
     assert "combos" in shell("config", "schema").json()["properties"]
 

@@ -68,7 +68,8 @@ class Yard:
         self.at: list[float] = []
         self.buried: list[str] = []
         self.announced = self.broken = 0
-        self._came = asyncio.Event()
+        self._came, self.gate = asyncio.Event(), asyncio.Event()
+        self.gate.set()
         self._stubborn = stubborn
         self.crew = Crew(2, self._hire, grace_s=GRACE_S, buried=self.buried.append)
 
@@ -76,6 +77,7 @@ class Yard:
         if self.broken:
             self.broken -= 1
             raise OSError(11, "no more processes")
+        await self.gate.wait()
         worker = Scripted(number, stubborn=self._stubborn)
         self.hired.append(worker)
         self.at.append(asyncio.get_running_loop().time())
@@ -245,11 +247,12 @@ async def test_a_stop_waits_for_all_and_starts_nobody_again() -> None:
 
 async def test_a_stop_while_a_worker_is_being_started_reaches_it_too() -> None:
     yard = Yard()
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(yard.crew.run(yard._announce))
-        await asyncio.sleep(0)  # the workers' tasks exist, and nobody is hired yet
+    yard.gate.clear()
+    async with yard.working() as run:
         yard.crew.stop()
-    assert all(worker.heard == [signal.SIGTERM] for worker in yard.hired)
+        yard.gate.set()
+        await run
+    assert [worker.heard for worker in yard.hired] == [[signal.SIGTERM]] * 2
 
 
 async def test_what_does_not_stop_in_time_is_killed(caplog: pytest.LogCaptureFixture) -> None:

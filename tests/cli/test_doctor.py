@@ -132,6 +132,13 @@ def test_connections_that_the_secret_key_does_not_open_are_a_finding(
     )
 
 
+def test_a_secret_key_that_is_none_is_one_finding_among_others(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    shell("db", "upgrade")
+    monkeypatch.setenv("TROY_SECRET_KEY", "short")
+    found = _findings(shell("doctor", "--json"))
+    assert ("is not a key" in str(found["connections"]["found"]), found["clock"]["ok"]) == (True, True)
+
+
 async def _store_a_connection(settings: Settings) -> None:
     store = sql_store(settings, SystemClock())
     try:

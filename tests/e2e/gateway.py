@@ -52,6 +52,12 @@ class Gateway:
     def base_url(self) -> str:
         return f"http://127.0.0.1:{self.port}/v1"
 
+    @property
+    def pid(self) -> int:
+        """The process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     def write_config(self, config: Mapping[str, object] | str) -> None:
         """Write the config file: JSON is YAML."""
         text = config if isinstance(config, str) else json.dumps(config, indent=1)

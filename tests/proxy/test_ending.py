@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.fakes import Reply
-from tests.proxy.rig import ALPHA, Rig, answer, combo, delta, event, fault, provider, refusal, stream
+from tests.proxy.rig import ALPHA, DONE, Rig, answer, combo, delta, event, fault, finish, provider, refusal, stream
 from troyproxy.resilience.faults import Fault
 
 pytestmark = pytest.mark.anyio
@@ -206,9 +206,7 @@ async def test_what_a_retry_cannot_cure_is_not_retryable_in_band(rig: Rig) -> No
 
 async def test_a_failover_is_still_possible_after_an_early_head(rig: Rig) -> None:
     rig.set(early_commit_s=1.0)
-    rig.script(
-        alpha=answer(b"", 500, before=[2.0]), beta=stream(delta("a"), event({"choices": []}), b"data: [DONE]\n\n")
-    )
+    rig.script(alpha=answer(b"", 500, before=[2.0]), beta=stream(delta("a"), event({"choices": []}), finish(), DONE))
     served = await rig.ask(stream=True)
     assert (served.text, served.row.outcome) == ("a", "ok")
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from random import Random
 
 import pytest
 
 from tests.fakes import FakeClock, FakeEventLog, FakeObserver
 from tests.proxy.rig import ALPHA
+from troyproxy.errors import StoreUnavailable
 from troyproxy.proxy.health import PRUNE_EVERY, HealthKeeper
 from troyproxy.proxy.outcome import Target
 from troyproxy.resilience.breaker import Admission, BreakerPolicy, CircuitState
@@ -150,6 +152,87 @@ async def test_a_replay_writes_nothing(clock: FakeClock) -> None:
     log = FakeEventLog(CircuitOpened(clock.now(), "alpha", "m1", clock.now() + 30, 30.0))
     await _keeper(clock, log).restore()
     assert log.events == []
+
+
+class Late(FakeEventLog):
+    """A journal that cannot be read at first."""
+
+    down = True
+
+    async def replay(self) -> Sequence[Event]:
+        if self.down:
+            raise StoreUnavailable("down")
+        return await super().replay()
+
+
+async def _started_without(clock: FakeClock, log: Late) -> HealthKeeper:
+    keeper = _keeper(clock, log)
+    with pytest.raises(StoreUnavailable):
+        await keeper.restore()
+    return keeper
+
+
+async def _caught_up(keeper: HealthKeeper, log: Late) -> None:
+    log.down = False
+    await keeper.follow()
+
+
+def _earlier(clock: FakeClock) -> Late:
+    """Return what a run before has journalled: a lock for 60 s, and a circuit open for as long."""
+    before = FakeEventLog()
+    _keeper(clock, before).failed(_target(clock), _verdict(ErrorClass.TRANSIENT, 60.0))
+    clock.move(1)
+    return Late(*before.events)
+
+
+@pytest.mark.anyio
+async def test_a_journal_that_is_back_is_caught_up_with(clock: FakeClock) -> None:
+    log = _earlier(clock)
+    keeper = await _started_without(clock, log)
+    await _caught_up(keeper, log)
+    assert (keeper.cooldown("alpha", "alpha#A", "m1") is None, keeper.circuit("alpha", "m1")) == (
+        False,
+        CircuitState.OPEN,
+    )
+
+
+@pytest.mark.anyio
+async def test_catching_up_shortens_no_lock_that_was_set_meanwhile(clock: FakeClock) -> None:
+    log = _earlier(clock)
+    keeper = await _started_without(clock, log)
+    keeper.failed(_target(clock), _verdict(ErrorClass.RATE, 600.0))
+    until = keeper.eligible_at("alpha", "alpha#A", "m1")
+    await _caught_up(keeper, log)
+    assert keeper.eligible_at("alpha", "alpha#A", "m1") == until
+
+
+@pytest.mark.anyio
+async def test_catching_up_brings_nothing_back_that_was_cleared_meanwhile(clock: FakeClock) -> None:
+    log = _earlier(clock)
+    keeper = await _started_without(clock, log)
+    keeper.clear("alpha")
+    await _caught_up(keeper, log)
+    assert keeper.state == EMPTY
+
+
+@pytest.mark.anyio
+async def test_catching_up_opens_no_circuit_that_was_used_meanwhile(clock: FakeClock) -> None:
+    log = _earlier(clock)
+    keeper = await _started_without(clock, log)
+    keeper.succeeded(_target(clock))
+    await _caught_up(keeper, log)
+    assert keeper.circuit("alpha", "m1") is CircuitState.CLOSED
+
+
+@pytest.mark.anyio
+async def test_a_journal_that_was_read_at_the_start_is_not_read_again(clock: FakeClock) -> None:
+    log = _earlier(clock)
+    log.down = False
+    keeper = _keeper(clock, log)
+    await keeper.restore()
+    keeper.clear()
+    await keeper.follow()
+    assert keeper.state == EMPTY
 
 
 def test_what_has_lost_its_effect_is_pruned_now_and_then(clock: FakeClock) -> None:

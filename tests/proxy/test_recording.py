@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.proxy.rig import Rig, answer, delta, refusal, reset, stream
+from tests.proxy.rig import DONE, Rig, answer, delta, finish, refusal, reset, stream
 from troyproxy.accounting.records import AttemptRecord
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +51,7 @@ async def test_the_play_by_play_names_class_hint_and_next_step(rig: Rig) -> None
 
 async def test_a_retry_after_learning_has_its_own_moment(rig: Rig) -> None:
     said = refusal(400, "unknown field", param="stream_options")
-    rig.script(alpha=[said, stream(delta("a"), b"data: [DONE]\n\n", before=[3.0])])
+    rig.script(alpha=[said, stream(delta("a"), finish(), DONE, before=[3.0])])
     served = await rig.ask(stream=True)
     first, second = served.call.ledger.attempts
     assert (second.started_at >= first.started_at, second.outcome) == (True, "ok")

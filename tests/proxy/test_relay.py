@@ -163,6 +163,19 @@ async def test_a_cut_is_one_error_event_and_no_end_mark(rig: Rig, end: list[byte
     assert (b"[DONE]" in served.exchange.body, rig.upstream.asked) == (False, ["alpha"])
 
 
+async def test_an_end_mark_without_a_finish_reason_is_a_cut(rig: Rig) -> None:
+    rig.script(alpha=stream(role(), delta("half"), DONE))
+    served = await rig.ask("alpha/m1", stream=True)
+    assert (served.stream_error["code"], served.row.outcome) == ("upstream_disconnected", "truncated")
+    assert DONE not in served.events
+
+
+async def test_an_end_mark_without_a_finish_reason_goes_on_while_nothing_was_sent(rig: Rig) -> None:
+    rig.script(alpha=stream(role(), DONE), beta=good())
+    served = await rig.ask(stream=True)
+    assert (served.tried, served.text) == (["alpha#A", "beta#A"], "ok")
+
+
 async def test_a_cut_is_recorded_as_a_failure_and_a_truncated_row(rig: Rig) -> None:
     rig.script(alpha=stream(delta("a"), reset()))
     served = await rig.ask(stream=True)

@@ -21,6 +21,7 @@ from tests.proxy.rig import (
     good,
     provider,
     reset,
+    role,
     stream,
     usage,
 )
@@ -66,6 +67,21 @@ async def test_a_slow_head_is_a_first_byte_timeout(rig: Rig) -> None:
     rig.script(alpha=stream(before=[1e6]), beta=good())
     served = await rig.ask(stream=True)
     assert served.call.ledger.attempts[0].reason == "timeout first byte: transient"
+
+
+async def test_a_full_head_without_output_still_runs_against_the_first_output_limit(rig: Rig) -> None:
+    rig.set(first_output_s=3.0, stream_idle_s=60.0, head_events=4)
+    rig.script(alpha=stream(*[step for _ in range(40) for step in (role(), 0.2)]))
+    served = await rig.ask("alpha/m1", stream=True)
+    assert served.stream_error["code"] == "timeout"
+    assert "no output" in str(served.stream_error["message"])
+
+
+async def test_a_flood_without_output_is_cut_although_no_timer_gets_a_turn(rig: Rig) -> None:
+    rig.set(first_output_s=0.5, head_events=4)
+    rig.script(alpha=stream(*[role()] * 8, 1.0, *[role()] * 50_000))
+    served = await rig.ask("alpha/m1", stream=True)
+    assert served.stream_error["code"] == "timeout"
 
 
 async def test_a_silent_upstream_is_cut_without_another_read(rig: Rig) -> None:

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from troyproxy.catalog.secret import Secret
 from troyproxy.errors import ConfigError
-from troyproxy.settings.secrets import Generated, data_folder, ensure
+from troyproxy.settings.secrets import Generated, data_folder, ensure, secret_key
+from troyproxy.settings.values import Settings
 
 
 def mode(path: Path) -> int:
@@ -91,3 +93,14 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
 )
 def test_secrets_live_beside_the_sqlite_file(url: str, folder: str) -> None:
     assert data_folder(url) == Path(folder)
+
+
+def test_only_a_sqlite_file_gets_a_key_of_its_own(tmp_path: Path) -> None:
+    assert len(secret_key(Settings(database_url=f"sqlite+aiosqlite:///{tmp_path}/troy.db")).reveal()) == 44
+    with pytest.raises(ConfigError, match="TROY_SECRET_KEY is required"):
+        secret_key(Settings(database_url="postgresql://h/d"))
+
+
+def test_a_key_that_is_given_is_used_with_any_database() -> None:
+    given = Secret("k" * 43)
+    assert secret_key(Settings(database_url="postgresql://h/d", secret_key=given)) == given

@@ -105,7 +105,7 @@ class Generation:
     input_tokens: int
     seconds: float
     usage_in: str
-    """Where a stream reports its usage: ``last`` (an event of its own), ``finish``, ``every`` (cumulative), ``none``."""
+    """Where usage is reported: ``last`` (an event of its own), ``finish``, ``every`` (event, cumulative), ``none``."""
     tool_call: bool
 
     @property

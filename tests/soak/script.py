@@ -20,6 +20,7 @@ JSON: Final = "content-type: application/json\r\n"
 SSE: Final = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 HEAD: Final[Mapping[str, object]] = {"id": "chatcmpl-soak", "created": 1, "model": "m"}
 LAST_CHUNK: Final = b"0\r\n\r\n"
+END_MARK: Final = b"e\r\ndata: [DONE]\n\n\r\n" + LAST_CHUNK
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +147,7 @@ def _body(it: Generation) -> Steps:
 
 def streamed(it: Generation) -> Steps:
     """Return a good stream."""
-    return [*_body(it), chunk(b"data: [DONE]\n\n"), Write(LAST_CHUNK)]
+    return [*_body(it), Write(END_MARK)]
 
 
 def _begun(it: Generation, *then: Step) -> Steps:
@@ -189,7 +190,7 @@ WHOLE: Final[dict[str, Way]] = {
     "silence in the body": lambda it: _cut_body(it, "hang"),
     "JSON cut short": lambda it: answer(completion(it)[:-40]),
     "tokens and no choices": _no_choices,
-    "a stream": lambda it: [Write(SSE), _role(), Write(LAST_CHUNK)],
+    "a stream": lambda _: [Write(SSE), _role(), Write(LAST_CHUNK)],
 }
 STREAMED: Final[dict[str, Way]] = {
     **BOTH,
@@ -197,7 +198,7 @@ STREAMED: Final[dict[str, Way]] = {
     "a role, tokens and a cut": lambda it: [Write(SSE), _role(), _usage(it), Wait(CUT_S), End("close")],
     "a role and an error": lambda _: [Write(SSE), _role(), _error_event(), Write(LAST_CHUNK)],
     "a role and silence": lambda _: [Write(SSE), _role(), End("hang")],
-    "an end mark alone": lambda _: [Write(SSE), chunk(b"data: [DONE]\n\n"), Write(LAST_CHUNK)],
+    "an end mark alone": lambda _: [Write(SSE), Write(END_MARK)],
     "no JSON": lambda _: [Write(SSE), chunk(b"data: {]\n\n"), Write(LAST_CHUNK)],
     "words and a cut": lambda it: _begun(it, Wait(CUT_S), End("close")),
     "words and a reset": lambda it: _begun(it, Wait(CUT_S), End("reset")),
@@ -209,7 +210,7 @@ STREAMED: Final[dict[str, Way]] = {
 NOISE: Final[dict[str, Way]] = {
     "no end mark": lambda it: [*_body(it), Write(LAST_CHUNK)],
     "no end mark and a cut": lambda it: [*_body(it), Wait(CUT_S), End("close")],
-    "a line of noise": lambda it: [*_body(it)[:-1], chunk(b"data: noise\n\n"), _body(it)[-1], *streamed(it)[-2:]],
+    "a line of noise": lambda it: [*streamed(it)[:-1], chunk(b"data: noise\n\n"), Write(END_MARK)],
 }
 UNSEEN: Final = frozenset({"reset before the head", "closed before the head"})
 """On a kept connection the gateway sends such a request once more, without calling it an attempt."""

@@ -21,7 +21,6 @@ import uvloop
 from tests.soak import script
 from tests.soak.plan import FAULT_SHARE, MARKER, generation
 
-TICK_S: Final = 0.02
 RESET: Final = struct.pack("ii", 1, 0)
 HEAD_LIMIT: Final = 1 << 16
 
@@ -86,7 +85,8 @@ class Upstream:
         chance = random.Random(f"{self._seed}/{marker}/{self._times[marker]}")
         it = generation(chance, marker, len(self._seen), tools="tools" in asked)
         stream = asked.get("stream") is True
-        fault, way = "", script.streamed if stream else script.whole
+        fault = ""
+        way: script.Way = script.streamed if stream else script.whole
         drawn = chance.random()
         if drawn < FAULT_SHARE:
             fault, way = chance.choice(list((script.STREAMED if stream else script.WHOLE).items()))
@@ -105,9 +105,7 @@ async def _request(reader: asyncio.StreamReader) -> tuple[str, dict[str, str], b
     return first.split(" ")[1], named, body
 
 
-async def _play(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen: Seen, steps: script.Steps
-) -> None:
+async def _play(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, seen: Seen, steps: script.Steps) -> None:
     """Carry out *steps*. Raises Broken where the connection ends with them, or before."""
     seen.state = "left"  # unless all of it is sent
     for step in steps:
@@ -133,8 +131,7 @@ async def _send(writer: asyncio.StreamWriter, step: script.Step) -> None:
 async def _end(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, how: str) -> str:
     """End the connection, and return how that went."""
     if how == "hang":
-        while not (reader.at_eof() or writer.transport.is_closing()):
-            await asyncio.sleep(TICK_S)
+        await reader.read(1)  # nothing comes but the end
         return "left"
     if how == "reset":
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import stat
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from tests.store.waiting import until, until_written
 from troyproxy.catalog.secret import Secret
 from troyproxy.errors import ConfigError, StoreUnavailable
 from troyproxy.ports import Store
-from troyproxy.store import migrations
+from troyproxy.store import database, migrations
 from troyproxy.store.store import SqlStore
 
 pytestmark = pytest.mark.anyio

@@ -17,6 +17,7 @@ from troyproxy.cli.listening import Listeners, is_loopback, url_of
 from troyproxy.cli.log_mask import LogMask, secrets_in
 from troyproxy.cli.server import METRICS
 from troyproxy.errors import ConfigError, StoreUnavailable
+from troyproxy.ports import Store
 from troyproxy.settings.load import Configuration
 from troyproxy.settings.secrets import ADMIN_TOKEN, SECRET_KEY, Generated, data_folder
 from troyproxy.settings.values import Settings
@@ -94,7 +95,7 @@ class Start:
         """Tell how to make a key."""
         self._announcer.no_key()
 
-    async def somebody_can_call(self, keys: Mapping[bytes, Key], store: SqlStore) -> bool:
+    async def somebody_can_call(self, keys: Mapping[bytes, Key], store: Store) -> bool:
         """Whether *keys*, the demo or the database open the door; assumed when the database cannot be asked."""
         if self.wiring.demo or keys or not self.settings.auth:
             return True

@@ -46,6 +46,9 @@ class StreamRelay:
         self._done = Frame(raw=DONE, data=b"[DONE]")
         self._loop = asyncio.get_running_loop()
         self._last_event = self._quiet_since = 0.0
+        self._output_s = min(self._policy.first_output_of(target.provider), target.limit_s)
+        self._output_by = self._loop.time() + self._output_s
+        """Until the first output only this runs, whatever arrives; a head that was full committed without any."""
 
     @property
     def usage(self) -> Usage | None:
@@ -73,17 +76,17 @@ class StreamRelay:
     # --- HELD ---
 
     async def _hold(self, reader: FrameReader) -> Broken | list[Frame]:
-        policy, target = self._policy, self._target
+        policy = self._policy
         head = StreamHead(
             self._tally,
             self._call.gates,
             max_events=policy.head_events,
             max_bytes=policy.head_bytes,
-            can_reject=target.can_reject,
+            can_reject=self._target.can_reject,
         )
         since = self._loop.time()
         try:
-            async with asyncio.timeout(min(policy.first_output_of(target.provider), target.limit_s)):
+            async with asyncio.timeout_at(self._output_by):
                 return await self._until_output(reader, head)
         except TimeoutError:
             return self._broken(Fault.TIMEOUT_TOTAL)
@@ -110,10 +113,11 @@ class StreamRelay:
 
     def _ended_early(self, head: StreamHead) -> Broken | list[Frame]:
         """The stream is over and nothing was sent. A proper end decides for gates that still wait."""
-        if self._tally.output and (self._tally.done or self._tally.finished):
+        if self._tally.finished:
             return head.frames
         if self._tally.events:
-            return self._broken(Fault.EMPTY if self._tally.done else Fault.RESET)  # a role is no answer
+            empty = self._tally.done and not self._tally.output  # a role is no answer
+            return self._broken(Fault.EMPTY if empty else Fault.RESET)
         body = bytes(head.stray)
         error = chat.error_of(_decoded(body))
         if error is not None:
@@ -151,30 +155,46 @@ class StreamRelay:
     # --- COMMITTED ---
 
     async def _pump(self, reader: FrameReader) -> Served:
-        idle_s = self._policy.idle_of(self._target.provider)
         try:
             async with asyncio.timeout(None) as clock:
                 while not self._tally.done and self._tally.error is None:
-                    clock.reschedule(self._quiet_since + idle_s)
+                    clock.reschedule(self._deadline())
                     batch = await reader.next()
                     clock.reschedule(None)
                     if not batch:
                         return await self._ended(Fault.RESET)
                     await self._forward(batch)
         except TimeoutError:
-            return await self._cut("timeout", f"upstream idle for over {round(idle_s * 1000)} ms", Fault.TIMEOUT_IDLE)
+            return await self._cut_by_clock()
         except UpstreamFailed as exc:
             return await self._ended(exc.fault)
         except StreamTooLong:
             limit = self._policy.max_event >> 20
             return await self._cut("stream_too_large", f"one event was larger than {limit} MiB", Fault.PROTOCOL)
-        return await self._finish() if self._tally.error is None else await self._cut_by_error(self._tally.error)
+        return (
+            await self._ended(Fault.RESET) if self._tally.error is None else await self._cut_by_error(self._tally.error)
+        )
+
+    def _deadline(self) -> float:
+        """Return when the upstream's time is up. Raises TimeoutError when it is: a flood never lets a timer fire."""
+        if self._tally.output:
+            return self._quiet_since + self._policy.idle_of(self._target.provider)
+        if self._loop.time() >= self._output_by:
+            raise TimeoutError
+        return self._output_by
+
+    async def _cut_by_clock(self) -> Served:
+        if self._tally.output:
+            idle_s = self._policy.idle_of(self._target.provider)
+            return await self._cut("timeout", f"upstream idle for over {round(idle_s * 1000)} ms", Fault.TIMEOUT_IDLE)
+        limit_ms = round(self._output_s * 1000)
+        return await self._cut("timeout", f"no output from the upstream for over {limit_ms} ms", Fault.TIMEOUT_TOTAL)
 
     async def _forward(self, batch: list[Frame]) -> None:
         passed: list[Frame] = []
         before = self._tally.events
         for frame in batch:
-            event = self._tally.see(frame, whole=False)
+            event = self._tally.see(frame, whole=not self._tally.output)
             if frame.data == b"[DONE]":
                 self._done = frame  # any other spelling of it is told in the one that clients know
             if self._tally.error is not None or frame.is_done:
@@ -197,6 +217,7 @@ class StreamRelay:
     # --- the end, once ---
 
     async def _ended(self, fault: Fault) -> Served:
+        """The upstream says, or shows, that it is done. Without a finish reason its ``[DONE]`` alone ends nothing."""
         if self._tally.finished:
             return await self._finish()
         return await self._cut("upstream_disconnected", "the upstream ended the stream before it was complete", fault)

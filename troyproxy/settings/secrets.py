@@ -88,5 +88,7 @@ def secret_key(settings: Settings) -> Secret:
     if settings.secret_key is not None:
         return settings.secret_key
     if not url.startswith("sqlite"):
-        raise ConfigError("TROY_SECRET_KEY is required where the database is no SQLite file: it encrypts upstream keys")
+        raise ConfigError(
+            "TROY_SECRET_KEY is required where TROY_DATABASE_URL names no SQLite file: it encrypts upstream keys"
+        )
     return ensure(data_folder(url) / SECRET_KEY, lambda: urlsafe_b64encode(secrets.token_bytes(32)).decode()).secret

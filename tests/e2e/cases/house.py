@@ -151,11 +151,14 @@ def posted(model: str, **more: object) -> tuple[str, str, bytes, list[tuple[str,
     return "POST", CHAT, dumps(chat(model) | more), client_headers()
 
 
-def failed(gateway: Gateway, provider: str, model: str) -> list[dict[str, Any]]:
-    """Return the journalled failures of one model, oldest first, with ``cooldown_s`` as it was set; waits for one."""
-    return until(
-        lambda: [event for event in _events(gateway) if (event["provider"], event["model"]) == (provider, model)]
-    )
+def failed(gateway: Gateway, provider: str, model: str, *, least: int = 1) -> list[dict[str, Any]]:
+    """Return at least *least* journalled failures of a model, oldest first, with the ``cooldown_s`` that was set."""
+
+    def found() -> list[dict[str, Any]]:
+        events = [event for event in _events(gateway) if (event["provider"], event["model"]) == (provider, model)]
+        return events if len(events) >= least else []
+
+    return until(found)
 
 
 def _events(gateway: Gateway) -> list[dict[str, Any]]:

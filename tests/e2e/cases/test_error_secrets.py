@@ -26,7 +26,6 @@ SHOWN: Final = (
     "sk-up-A-…abcd",
     SECRET[:-4] + "****",
     f"Bearer {SECRET}",
-    SECRET.upper(),
     json.dumps(SECRET)[1:-1].replace("-", "\\u002d"),
 )
 HEADERS: Final = {"openai_organization": "org-ZZZ", "x_request_id": "r1", "set_cookie": "cf=1"}
