@@ -6,12 +6,14 @@ import os
 import random
 import socket
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from typing import Any
 
 import hypothesis
 import pytest
 
 from tests.fakes import FakeClock
+from tests.services import Postgres, postgres
 
 hypothesis.settings.register_profile("default", deadline=None, max_examples=60)
 hypothesis.settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True, print_blob=True)
@@ -36,6 +38,22 @@ def clock() -> FakeClock:
 @pytest.fixture
 def rng() -> random.Random:
     return random.Random(7)
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Postgres]:
+    """One server for all tests; `Postgres.empty` makes its database ``troy`` anew."""
+    with postgres() as server:
+        server.sql("CREATE DATABASE troy")
+        yield server
+
+
+@pytest.fixture
+def running_postgres(postgres_server: Postgres) -> Iterator[Postgres]:
+    """The server, for a test that stops it; it runs again afterwards."""
+    yield postgres_server
+    with suppress(RuntimeError):  # it runs already
+        postgres_server.start()
 
 
 def _is_foreign(name: str) -> bool:

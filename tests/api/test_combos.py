@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from unittest.mock import patch
 
 import pytest
@@ -204,3 +205,19 @@ async def test_a_body_that_cannot_be_read_says_why(
 
 async def test_a_client_key_does_not_open_it(house: House) -> None:
     assert (await house.ask("GET", "/api/combos", authorization=f"Bearer {KEY}")).status == 401
+
+
+async def test_two_edits_at_once_cannot_close_a_ring(house: House) -> None:
+    for name in ("ra", "rb"):
+        await house.post("/api/combos", {"name": name, "members": ["demo/ok"]})
+    answers = await asyncio.gather(
+        house.ask("PATCH", "/api/combos/ra", {"members": [{"combo": "rb"}]}),
+        house.ask("PATCH", "/api/combos/rb", {"members": [{"combo": "ra"}]}),
+    )
+    assert sorted(answer.status for answer in answers) == [200, 400]
+
+
+async def test_edits_at_once_without_a_version_all_succeed(house: House) -> None:
+    await house.post("/api/combos", {"name": "busy", "members": ["demo/ok"]})
+    edits = (house.ask("PATCH", "/api/combos/busy", {"config": {"sticky": n}}) for n in range(1, 11))
+    assert {answer.status for answer in await asyncio.gather(*edits)} == {200}

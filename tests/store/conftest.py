@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from tests.fakes import FakeClock
-from tests.services import Postgres, postgres
+from tests.services import Postgres
 from troyproxy.catalog.secret import Secret
 from troyproxy.store import migrations
 from troyproxy.store.secrets import SecretBox
@@ -18,13 +17,6 @@ from troyproxy.store.writer import Pace
 
 BRISK = Pace(linger_s=0.0, retry_s=0.01, retry_max_s=0.02, heartbeat_s=0.01, drain_s=10.0)
 """A writer that does not dawdle."""
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[Postgres]:
-    with postgres() as server:
-        server.sql("CREATE DATABASE troy")
-        yield server
 
 
 @pytest.fixture
@@ -61,11 +53,3 @@ async def store(url: str, clock: FakeClock, secret_key: Secret, anyio_backend: s
         yield opened
     finally:
         await opened.stop()
-
-
-@pytest.fixture
-def running_postgres(postgres_server: Postgres) -> Iterator[Postgres]:
-    """The server, for a test that stops it; it runs again afterwards."""
-    yield postgres_server
-    with suppress(RuntimeError):  # it runs already
-        postgres_server.start()

@@ -182,12 +182,18 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> URL:
     return parse_url(name)
 
 
-async def _storm(url: URL, steps: list[Step]) -> None:
-    clock = FakeClock()
+async def first_process(url: URL, clock: FakeClock) -> Process:
+    """Begin a process with an empty journal."""
     process = Process(url, clock)
     async with process.database.write() as connection:
         await connection.execute(delete(STATE_EVENTS))
     await process.begin()
+    return process
+
+
+async def _storm(url: URL, steps: list[Step]) -> None:
+    clock = FakeClock()
+    process = await first_process(url, clock)
     try:
         for step in (*steps, Die()):
             process.do(step)
@@ -209,8 +215,7 @@ def test_a_replay_equals_what_was_live(url: URL, steps: list[Step]) -> None:
 
 @pytest.mark.anyio
 async def test_what_has_no_effect_any_more_is_gone_from_the_journal(url: URL, clock: FakeClock) -> None:
-    process = Process(url, clock)
-    await process.begin()
+    process = await first_process(url, clock)
     for step in (Begin("m1", 0), End(0, ErrorClass.QUOTA, CAP_S), Pass(KEEP_S + 1.0)):
         process.do(step)
     await process.die()

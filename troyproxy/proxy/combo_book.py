@@ -6,6 +6,7 @@ live in the database are shown and refused. Knows neither HTTP nor who asks, and
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -37,11 +38,14 @@ Written = tuple[Combo, list[str]]
 class ComboBook:
     """The combos of *store*, beside those that *snapshot* holds from elsewhere; *file* is what errors call the file.
 
-    A combo goes by its id or its name. Every method raises StoreUnavailable too.
+    A combo goes by its id or its name. Writes of one process take turns, so that two edits cannot close a ring between
+    them; a ring that two processes close is found when the snapshot is built, and walks end all the same. Every method
+    raises StoreUnavailable too.
     """
 
     def __init__(self, store: Store, snapshot: Callable[[], Snapshot], *, file: str = "the config file") -> None:
         self._combos, self._snapshot, self._file = store.combos, snapshot, file
+        self._turn = asyncio.Lock()
 
     async def entries(self) -> list[Combo]:
         """Return every combo that counts, by id; one of the database that another entry hides is left out."""
@@ -53,36 +57,40 @@ class ComboBook:
 
     async def create(self, raw: Mapping[str, object]) -> Written:
         """Store a new combo. Raises ValidationFailed, InvalidRequest (a ring), Conflict."""
-        picture = await self._picture()
-        combo = read_combo(raw, picture)
-        self._check(combo, picture.combos.values(), picture)
-        return await self._combos.add(combo), warnings_of(combo, picture)
+        async with self._turn:
+            picture = await self._picture()
+            combo = read_combo(raw, picture)
+            self._check(combo, picture.combos.values(), picture)
+            return await self._combos.add(combo), warnings_of(combo, picture)
 
     async def replace(self, name: str, raw: Mapping[str, object], expected_version: int | None = None) -> Written:
         """Store *raw* in place of the combo; a name that is not given stays.
 
         Raises NotFound, PreconditionFailed when the stored version is not *expected_version*, and as `create`.
         """
-        picture = await self._picture()
-        return await self._put(self._ours(name, picture), raw, expected_version, picture)
+        async with self._turn:
+            picture = await self._picture()
+            return await self._put(self._ours(name, picture), raw, expected_version, picture)
 
     async def change(self, name: str, raw: Mapping[str, object], expected_version: int | None = None) -> Written:
         """Store the combo with the fields of *raw* changed. Raises as `replace`."""
-        picture = await self._picture()
-        before = self._ours(name, picture)
-        kept = as_written(before)
-        if "models" in raw:
-            del kept["members"]
-        version = before.version if expected_version is None else expected_version
-        return await self._put(before, {**kept, **raw}, version, picture)
+        async with self._turn:
+            picture = await self._picture()
+            before = self._ours(name, picture)
+            kept = as_written(before)
+            if "models" in raw:
+                del kept["members"]
+            version = before.version if expected_version is None else expected_version
+            return await self._put(before, {**kept, **raw}, version, picture)
 
     async def remove(self, name: str, expected_version: int | None = None) -> Combo:
         """Remove the combo and return what it was. Raises NotFound, PreconditionFailed, Conflict."""
-        combo = self._ours(name, await self._picture())
-        if expected_version not in {None, combo.version}:
-            raise PreconditionFailed(f"the combo is at version {combo.version}, not {expected_version}")
-        await self._combos.remove(combo.id)
-        return combo
+        async with self._turn:
+            combo = self._ours(name, await self._picture())
+            if expected_version not in {None, combo.version}:
+                raise PreconditionFailed(f"the combo is at version {combo.version}, not {expected_version}")
+            await self._combos.remove(combo.id)
+            return combo
 
     async def _picture(self) -> Snapshot:
         """Return the snapshot with the combos that are stored now: another process may just have written one."""

@@ -36,7 +36,7 @@ CLIENTS: Final = 50
 
 @pytest.fixture(scope="module")
 def gateway(folder: Path, upstreams: Upstreams) -> Iterator[Gateway]:
-    listed = {model: {} for model in MODELS}
+    listed: dict[str, object] = {model: {} for model in MODELS}
     config = {
         "providers": {
             "alpha": provider(upstreams, "alpha", models=listed),
@@ -108,7 +108,7 @@ def test_bm_01_a_probe_that_fails_doubles_the_wait(gateway: Gateway, upstreams: 
 
 
 def test_bm_03_a_limit_of_one_model_on_one_account_is_no_more_than_that(gateway: Gateway, upstreams: Upstreams) -> None:
-    later = {letter: error(429, "slow down", retry_after=wait) for letter, wait in (("A", "3"), ("B", "2"))}
+    later = {letter: error(429, "slow down", retry_after=wait) for letter, wait in (("A", "30"), ("B", "3"))}
     upstreams.script("gamma", later["A"], HEALTHY, key=secret("gamma", "A"), model="bm03")
     upstreams.script("gamma", HEALTHY, later["B"], HEALTHY, key=secret("gamma", "B"), model="bm03")
     assert gateway.post(chat("gamma/bm03")).headers["x-troy-account"] == "B"

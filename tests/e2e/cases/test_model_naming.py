@@ -37,7 +37,7 @@ NOWHERE: Final = (
     *("nosuch/m1", "anthropic/claude-x", "gpt-nosuch", "/", "alpha/", "/m1", "//", "alpha", "nosuch/", "n" * 100_000),
     *("nosuch/" + "m" * 100_000, "alpha/" + "m" * 100_000, "combo/nosuch", "Ünknown", "\u0000", "a\r\nb"),
 )
-WRONG: Final = ("", "   ", None, 5, 1.5, True, ["a"], {"a": 1}, [])
+WRONG: Final[tuple[object, ...]] = ("", "   ", None, 5, 1.5, True, ["a"], {"a": 1}, [])
 COMBOS: Final = {
     "MASTER-LIGHT": "MASTER-LIGHT",
     "master-light": "MASTER-LIGHT",
