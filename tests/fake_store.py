@@ -48,12 +48,15 @@ class FakeCombos:
 
 
 class FakeConnections:
-    """Accounts in memory."""
+    """Accounts in memory. *down*: the database cannot be read."""
 
     def __init__(self) -> None:
         self.held: dict[str, Account] = {}
+        self.down = False
 
     async def list(self) -> list[Account]:
+        if self.down:
+            raise StoreUnavailable("down")
         return list(self.held.values())
 
     async def add(self, account: Account) -> Account:

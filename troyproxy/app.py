@@ -7,7 +7,7 @@ TroyProxy(app, …)       the same, around an existing ASGI app
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,6 @@ from troyproxy.api.wiring import Wiring
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.demo.app import demo_app
 from troyproxy.demo.provider import demo_combo, demo_provider
-from troyproxy.errors import StoreUnavailable
 from troyproxy.leaks.suppress import Leak
 from troyproxy.middleware.auth_guard import AuthGuard
 from troyproxy.middleware.bridge import Bridge
@@ -42,17 +41,19 @@ from troyproxy.proxy.call import Call
 from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
-from troyproxy.proxy.life import UNREAD, Life
+from troyproxy.proxy.life import Life
 from troyproxy.proxy.mirroring import Mirroring
 from troyproxy.proxy.orders import Orders
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.policy import WalkPolicy, health_policy, journal_keep_s
 from troyproxy.proxy.retries import Retries
 from troyproxy.proxy.snapshots import SnapshotKeeper, changed_accounts
+from troyproxy.proxy.sources import Load, SnapshotSource
 from troyproxy.proxy.walk import Walk
 from troyproxy.resilience.retry_budget import RetryPolicy
-from troyproxy.settings.assemble import Stored, assemble
+from troyproxy.settings.assemble import Stored
 from troyproxy.settings.builtin import load_builtins
+from troyproxy.settings.instance import instance_name
 from troyproxy.settings.load import Configuration, load
 from troyproxy.settings.secrets import admin_token, secret_key
 from troyproxy.settings.values import Settings
@@ -69,7 +70,6 @@ from troyproxy.upstream.router import RoutedUpstream
 
 __all__ = ["TroyProxy", "Wiring", "create_app", "create_with_services", "sql_store"]
 
-Load = Callable[[], Configuration]
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -108,7 +108,7 @@ def sql_store(settings: Settings, clock: Clock, *, source: str | None = None) ->
         settings.database_url,
         secret_key=secret_key(settings),
         clock=clock,
-        source=source or f"{settings.host}:{settings.port}",
+        source=source or instance_name(settings),
         keep_s=journal_keep_s(settings),
     )
 
@@ -164,7 +164,11 @@ class _Builder:
         self._authenticator = Authenticator(snapshot=self._snapshot, keys=self._store.keys, clock=self._clock)
         self._orders = orders = Orders(self._store.control, self._health, self._clock)
         self._snapshots = SnapshotKeeper(
-            self._build, control=self._store.control, clock=self._clock, on_change=(self._changed,), orders=orders
+            self._source().build,
+            control=self._store.control,
+            clock=self._clock,
+            on_change=(self._changed,),
+            orders=orders,
         )
         self._upstream = wiring.upstream or RoutedUpstream(HttpxUpstream(), {"demo": demo_app(), **wiring.apps})
         self._planner = Planner(health=self._health, clock=self._clock, policy=self._policy, observer=self._observer)
@@ -197,25 +201,11 @@ class _Builder:
     def _snapshot(self) -> Snapshot:
         return self._snapshots.current
 
-    async def _build(self, revision: int) -> Snapshot:
-        starting = not self._snapshots.current.loaded_at
-        configuration = self._first if starting else self._load()
-        try:
-            stored = await self._stored()
-        except StoreUnavailable:
-            if not starting:
-                raise
-            stored, revision = self._ours(), UNREAD
-        return assemble(configuration, stored, now=self._clock.now(), revision=revision)
-
-    async def _stored(self) -> Stored:
-        accounts, combos = await self._store.connections.list(), await self._store.combos.list()
-        return replace(self._ours(), accounts=accounts, combos=combos, overrides=await self._store.models.list())
-
-    def _ours(self) -> Stored:
-        """Return what is added without the database: all there is, when it is down at the start, until it is back."""
+    def _source(self) -> SnapshotSource:
         ours = Stored(keys=self._wiring.keys)
-        return replace(ours, demo=demo_provider(), demo_combo=demo_combo()) if self._wiring.demo else ours
+        if self._wiring.demo:
+            ours = replace(ours, demo=demo_provider(), demo_combo=demo_combo())
+        return SnapshotSource(self._first, self._load, store=self._store, clock=self._clock, ours=ours)
 
     def _changed(self, before: Snapshot, after: Snapshot) -> None:
         """A new snapshot is in force: keys are looked up anew, locks of accounts that changed are gone."""

@@ -42,6 +42,11 @@ async def test_it_is_closed_to_other_machines_wherever_a_host_listens(client: tu
     assert (await page(client=client)).status == 401
 
 
+@pytest.mark.parametrize(("host", "status"), [("127.0.0.1:9", 200), ("localhost", 200), ("evil.example", 401)])
+async def test_it_is_closed_to_a_page_that_dns_led_here(host: str, status: int) -> None:
+    assert (await page({"host": host})).status == status
+
+
 async def test_it_is_closed_on_a_listener_that_is_not_loopback() -> None:
     assert (await page(open_here=False)).status == 401
 

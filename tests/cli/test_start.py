@@ -49,6 +49,6 @@ async def test_a_database_that_cannot_be_asked_is_believed_to_have_a_key(tmp_pat
     assert await start(tmp_path).somebody_can_call({}, down)
 
 
-@pytest.mark.parametrize(("worker", "source"), [("main", "127.0.0.1:31337"), ("worker-2", "127.0.0.1:31337/worker-2")])
-async def test_a_worker_has_a_journal_name_of_its_own(tmp_path: Path, worker: str, source: str) -> None:
-    assert start(tmp_path, worker=worker).store().events._source == source
+@pytest.mark.parametrize(("worker", "end"), [("main", ":31337"), ("worker-2", ":31337/worker-2")])
+async def test_a_worker_has_a_journal_name_of_its_own(tmp_path: Path, worker: str, end: str) -> None:
+    assert start(tmp_path, worker=worker).store().events._source.endswith(end)

@@ -58,6 +58,12 @@ class Gateway:
         assert self._process is not None
         return self._process.pid
 
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        assert self._process is not None
+        return self._process.pid
+
     def write_config(self, config: Mapping[str, object] | str) -> None:
         """Write the config file: JSON is YAML."""
         text = config if isinstance(config, str) else json.dumps(config, indent=1)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -106,6 +107,13 @@ def test_concurrent_plans_differ_because_effects_are_applied_at_once() -> None:
     first = plan(root)
     moved = {e.combo_id: Cursor(e.at, e.left) for e in first.effects}
     assert specs(first) == list(reversed(specs(plan(root, cursors=moved))))
+
+
+def test_a_combo_that_was_made_again_begins_its_circle_anew() -> None:
+    old = replace(combo("c", "alpha/m1", "alpha/m2", strategy="round-robin"), created_at=1.0)
+    moved = {e.combo_id: Cursor(e.at, e.left) for e in plan(old).effects}
+    assert specs(plan(old, cursors=moved)) == ["alpha/m2", "alpha/m1"]
+    assert specs(plan(replace(old, created_at=2.0), cursors=moved)) == ["alpha/m1", "alpha/m2"]
 
 
 def test_a_ring_is_planned_without_end_and_without_repetition() -> None:

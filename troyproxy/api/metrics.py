@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from troyproxy.catalog.secret import Secret
 from troyproxy.errors import InvalidAPIKey
 from troyproxy.proxy.answers import Receive, Send, send_bytes, send_error
-from troyproxy.proxy.authenticator import presented_key
+from troyproxy.proxy.authenticator import is_loopback_name, presented_key
 from troyproxy.proxy.call import Scope, raw_headers
 
 Render = Callable[[str], tuple[bytes, str]]
@@ -37,9 +37,11 @@ class MetricsPage:
 
 
 def direct(scope: Scope) -> bool:
-    """Whether a program on this machine asks by itself: a loopback peer, and no trace of a proxy."""
+    """Whether a program on this machine asks by itself: a loopback peer and name, and no trace of a proxy."""
     client = scope.get("client")
-    return (client is None or _is_loopback(str(client[0]))) and not forwarded(scope)
+    here = client is None or _is_loopback(str(client[0]))
+    host = next((value.decode("latin-1") for name, value in raw_headers(scope) if name == b"host"), "localhost")
+    return here and is_loopback_name(host) and not forwarded(scope)
 
 
 def forwarded(scope: Scope) -> bool:

@@ -1,4 +1,8 @@
-"""Listening sockets, bound before anything else starts, so that a port in use is said in one line."""
+"""Listening sockets, bound before anything else starts, so that a port in use is said in one line.
+
+A server that drops a client closes its connection behind what is still to be written, which a client that never reads
+holds up for ever. So the system is told to end such connections itself, where it can (Linux, RFC 5482).
+"""
 
 from __future__ import annotations
 
@@ -12,18 +16,22 @@ from troyproxy.errors import ConfigError
 
 Address = tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]
 Listeners = list[socket.socket]
+DEAF: Final = getattr(socket, "TCP_USER_TIMEOUT", None)
 _ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 -- names them, binds nothing
 
 
 @contextmanager
-def listening(host: str, port: int) -> Iterator[Listeners]:
+def listening(host: str, port: int, *, deaf_ms: int | None = None) -> Iterator[Listeners]:
     """Bind a socket to every address that *host* means; they listen once a server takes them, and are closed after.
 
-    Raises ConfigError with the reason. *port* 0 takes any free one.
+    Raises ConfigError with the reason. *port* 0 takes any free one. A client that takes nothing of what waits for it
+    for *deaf_ms* loses its connection.
     """
     with ExitStack() as stack:
         try:
             bound = [_bound(stack, *found) for found in _addresses(host, port)]
+            for listener in bound:
+                _drop_the_deaf(listener, deaf_ms)
         except (OSError, UnicodeError) as error:
             reason = str(error.strerror) if isinstance(error, OSError) else "this is no host name"
             hint = "choose another with --host or --port"
@@ -46,6 +54,12 @@ def _bound(stack: ExitStack, family: socket.AddressFamily, address: Address) -> 
     listener.setblocking(False)
     listener.bind(address)
     return listener
+
+
+def _drop_the_deaf(listener: socket.socket, after_ms: int | None) -> None:
+    """Set what every connection that *listener* accepts inherits."""
+    if DEAF is not None and after_ms is not None:
+        listener.setsockopt(socket.IPPROTO_TCP, DEAF, after_ms)
 
 
 def url_of(host: str, listeners: Listeners) -> str:

@@ -19,11 +19,14 @@ from troyproxy.settings.values import Settings
 from troyproxy.store.store import SqlStore
 
 LOGGER: Final = logging.getLogger("troyproxy")
+LATER_MS: Final = 1000
+"""A client that does not read is dropped by the walk, which puts it on record; a little later by the system for good."""
 
 
 def listeners(stack: ExitStack, settings: Settings) -> tuple[Listeners, Listeners]:
     """Bind the sockets of the gateway and of the metrics' own port, closed with *stack*. Raises ConfigError."""
-    main = stack.enter_context(listening(settings.host, settings.port))
+    deaf_ms = settings.write_stall_ms + LATER_MS
+    main = stack.enter_context(listening(settings.host, settings.port, deaf_ms=deaf_ms))
     if settings.metrics_port is None:
         return main, []
     return main, stack.enter_context(listening(settings.host, settings.metrics_port))

@@ -18,6 +18,7 @@ from troyproxy.cli.log_mask import LogMask, secrets_in
 from troyproxy.cli.server import METRICS
 from troyproxy.errors import ConfigError, StoreUnavailable
 from troyproxy.ports import Store
+from troyproxy.settings.instance import instance_name
 from troyproxy.settings.load import Configuration
 from troyproxy.settings.secrets import ADMIN_TOKEN, SECRET_KEY, Generated, data_folder
 from troyproxy.settings.values import Settings
@@ -56,9 +57,8 @@ class Start:
 
     def store(self) -> SqlStore:
         """Return the database, not started. In the journal each worker goes by a name that it has again later."""
-        source = f"{self.settings.host}:{self.settings.port}"
-        if self.wiring.worker != ALONE:
-            source = f"{source}/{self.wiring.worker}"
+        worker = None if self.wiring.worker == ALONE else self.wiring.worker
+        source = instance_name(self.settings, worker)
         return sql_store(self.settings, self.wiring.clock, source=source)
 
     @contextmanager

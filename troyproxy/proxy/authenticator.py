@@ -157,7 +157,7 @@ class OpenDoor:
         for name, value in headers:
             if name in self.FORWARDING or name.startswith(b"x-forwarded-"):
                 raise ForbiddenOrigin(f"the header {name.decode('latin-1')} is not accepted while TROY_AUTH=off")
-            if name == b"host" and not _is_loopback(value.decode("latin-1")):
+            if name == b"host" and not is_loopback_name(value.decode("latin-1")):
                 raise ForbiddenOrigin("the Host header must be a loopback name while TROY_AUTH=off")
             if name == b"origin" and value.decode("latin-1") not in self._origins:
                 raise ForbiddenOrigin("this Origin is not allowed; list it in TROY_CORS_ORIGINS")
@@ -167,7 +167,8 @@ class OpenDoor:
         return None
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback_name(host: str) -> bool:
+    """Whether a Host header names this machine: a page of another site that was led here by DNS does not."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     name = name.strip("[]").rstrip(".").lower()
     if name == "localhost" or name.endswith(".localhost"):

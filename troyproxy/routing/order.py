@@ -31,13 +31,18 @@ class Plan:
 def order(root: Group, eligible: Eligible, cursors: Mapping[str, Cursor], rng: Random, now: float) -> Plan:
     """Return the plan for the tree *root*.
 
-    *cursors* are the circles by combo id. A nested combo is one unit of the combo around it; one without an eligible
+    *cursors* are the circles by `circle_of`. A nested combo is one unit of the combo around it; one without an eligible
     member is none. The same spec with the same account is kept once, at its first place.
     """
     run = _Run(eligible, cursors, rng, now)
     kept = run.filtered(root)
     candidates = run.ordered(kept) if kept is not None else []
     return Plan(tuple(_once(candidates)), tuple(run.skipped), tuple(run.effects))
+
+
+def circle_of(combo: Combo) -> str:
+    """Return the name of a combo's circle: one that was deleted and made again under its old id begins anew."""
+    return f"{combo.id}@{combo.created_at}" if combo.created_at else combo.id
 
 
 def sticky_of(combo: Combo) -> int:
@@ -72,8 +77,8 @@ class _Run:
         ctx = RouteContext(
             now=self.now,
             rng=self.rng,
-            combo_id=combo.id,
-            cursor=self.cursors.get(combo.id),
+            combo_id=circle_of(combo),
+            cursor=self.cursors.get(circle_of(combo)),
             sticky=sticky_of(combo),
             circle=self.circles[combo.id],
         )
