@@ -6,6 +6,7 @@ Where a binary is missing the test is skipped, with the Debian package in the re
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -13,7 +14,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -23,10 +24,15 @@ START_S: Final = 20.0
 
 
 def free_port() -> int:
-    """Return a TCP port of the loopback that nobody listens on."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """Return a TCP port of the loopback that nobody uses.
+
+    It is below those that the system gives to clients, so that it is still free when its user starts again.
+    """
+    while True:
+        port = 10_000 + secrets.randbelow(20_000)
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
 
 
 class Postgres:
@@ -56,10 +62,10 @@ class Postgres:
     def stop(self) -> None:
         self._as_postgres("pg_ctl", "-D", str(self._data), "-m", "immediate", "-w", "stop")
 
-    def sql(self, statement: str, database: str = "postgres") -> None:
-        """Run one statement, outside of a transaction."""
+    def sql(self, statement: str, database: str = "postgres") -> list[str]:
+        """Run one statement, outside of a transaction, and return the lines of what it found."""
         where = ["-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-d", database]
-        _run([str(self._binaries / "psql"), *where, "-X", "-q", "-v", "ON_ERROR_STOP=1", "-c", statement])
+        return _run([str(self._binaries / "psql"), *where, "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", statement])
 
     def empty(self, database: str) -> None:
         """Remove every table, and whoever still holds one. Much cheaper than a database for each test."""
@@ -173,12 +179,15 @@ def _postgres_binaries() -> Path | None:
     return None if found is None else found.parent
 
 
-def _run(command: Sequence[str]) -> None:
+def _run(command: Sequence[str]) -> list[str]:
+    """Run *command* and return the lines that it wrote. Raises RuntimeError when it fails."""
     # The output goes to a file: a server started in the background would keep a pipe open.
     with tempfile.TemporaryFile() as output:
         done = subprocess.run(
             command, check=False, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd="/", timeout=120
         )
         output.seek(0)
+        wrote = output.read().decode(errors="replace")
         if done.returncode:
-            raise RuntimeError(f"{command[0]} failed: {output.read().decode(errors='replace')}")
+            raise RuntimeError(f"{command[0]} failed: {wrote}")
+        return wrote.split("\n")[:-1]

@@ -80,6 +80,16 @@ def test_a_socket_is_closed_at_the_end() -> None:
     assert bound.fileno() == -1
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system cannot drop the deaf")
+def test_a_client_that_takes_nothing_loses_its_connection_in_time() -> None:
+    with listening("127.0.0.1", 0, deaf_ms=1234) as [bound]:
+        bound.listen()
+        with socket.create_connection(bound.getsockname()):
+            accepted, _ = bound.accept()
+            with accepted:
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 1234
+
+
 def test_a_port_in_use_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

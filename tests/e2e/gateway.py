@@ -25,6 +25,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.e2e.client import CLIENT_S, Headers, Open, Response, send
 from tests.e2e.until import until
+from tests.services import free_port
 
 ROOT: Final = Path(__file__).parents[2]
 KEY: Final = "sk-troy-" + "e2e0" * 12
@@ -40,7 +41,7 @@ class Gateway:
     """One `troyproxy serve` in *folder*; it may be killed and started again there."""
 
     def __init__(self, folder: Path, arguments: Sequence[str] = (), env: Mapping[str, str] = NOTHING) -> None:
-        self.folder, self.port = folder, 0
+        self.folder, self.port = folder, free_port()
         self.config_path, self.database = folder / "troyproxy.yaml", folder / "data" / "troy.db"
         self._command = [sys.executable, "-m", "troyproxy", "serve", *arguments]
         self._env = dict(env)
@@ -58,19 +59,13 @@ class Gateway:
         assert self._process is not None
         return self._process.pid
 
-    @property
-    def pid(self) -> int:
-        """The id of the process."""
-        assert self._process is not None
-        return self._process.pid
-
     def write_config(self, config: Mapping[str, object] | str) -> None:
         """Write the config file: JSON is YAML."""
         text = config if isinstance(config, str) else json.dumps(config, indent=1)
         self.config_path.write_text(text, encoding="utf-8")
 
     def start(self) -> None:
-        """Start the process, at first on any port and then on that one, and wait until it is ready."""
+        """Start the process, always on the same port, and wait until it is ready."""
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(

@@ -17,6 +17,7 @@ from tests.e2e.gateway import CHAT, Gateway, chat, client_headers, run_gateway
 from tests.e2e.shapes import DONE, completion, delta, dumps, role
 from tests.e2e.until import until
 from tests.e2e.upstreams import HANG, HEALTHY, SILENCE, Drip, Gate, Pause, Reply, Upstreams, error, stream, whole
+from tests.soak.watch import sockets
 
 JSON: Final = (("content-type", "application/json"),)
 PING: Final = b": ping\n\n"
@@ -237,31 +238,41 @@ def test_an_answer_before_the_early_head_has_its_true_status(early: Gateway, ups
 # --- a client that does not read ---
 
 
-def test_a_client_that_does_not_read_is_dropped_and_the_upstream_closed(gateway: Gateway, upstreams: Upstreams) -> None:
-    upstreams.script("patient", stream(role(), Drip(delta("y" * 60_000), 0.001)), model="stalled")
-    body = dumps(chat("patient/stalled", stream=True))
+@pytest.fixture
+def deaf() -> Iterator[socket.socket]:
+    """A client with a small ear that nobody listens with."""
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        yield client
+
+
+def ask(deaf: socket.socket, gateway: Gateway, payload: dict[str, object]) -> None:
+    body = dumps(payload)
     head = "\r\n".join(f"{name}: {value}" for name, value in (*client_headers(), ("content-length", len(body))))
-    with socket.socket() as deaf:
-        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        deaf.connect(("127.0.0.1", gateway.port))
-        deaf.sendall(f"POST {CHAT} HTTP/1.1\r\nhost: x\r\n{head}\r\n\r\n".encode() + body)
-        until(lambda: upstreams.states("patient", model="stalled") == ["left"])
-        until(lambda: gateway.metric("account_inflight") == 0)
-        row = until(lambda: [row for row in gateway.rows() if row["model"] == "stalled"])[0]
-        assert (row["outcome"], row["status"]) == ("cancelled", 499)
-        heard = b""
-        deaf.settimeout(20)
-        while piece := deaf.recv(1 << 16):
-            heard += piece
-    assert (DONE in heard, b'"error"' in heard) == (False, False)
-    assert '"level":"error"' not in gateway.output().replace(" ", "")
+    deaf.connect(("127.0.0.1", gateway.port))
+    deaf.sendall(f"POST {CHAT} HTTP/1.1\r\nhost: x\r\n{head}\r\n\r\n".encode() + body)
 
 
-def test_a_large_answer_to_a_client_that_does_not_read_is_given_up_too(gateway: Gateway, upstreams: Upstreams) -> None:
-    upstreams.script("patient", whole(completion("y" * (24 << 20))), model="deaf")
-    body = dumps(chat("patient/deaf"))
-    with closing(gateway.send("POST", CHAT, body, client_headers())):
-        until(lambda: "deaf" in [row["model"] for row in gateway.rows()])
-        until(lambda: gateway.metric("inflight_requests") == 0)
-        row = [row for row in gateway.rows() if row["model"] == "deaf"][0]
+def test_a_client_that_does_not_read_is_dropped_and_the_upstream_closed(
+    gateway: Gateway, upstreams: Upstreams, deaf: socket.socket
+) -> None:
+    upstreams.script("patient", stream(role(), Drip(delta("y" * 60_000), 0.001)), model="stalled")
+    ask(deaf, gateway, chat("patient/stalled", stream=True))
+    until(lambda: upstreams.states("patient", model="stalled") == ["left"])
+    until(lambda: gateway.metric("account_inflight") == 0)
+    row = until(lambda: [row for row in gateway.rows() if row["model"] == "stalled"])[0]
     assert (row["outcome"], row["status"]) == ("cancelled", 499)
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system cannot drop the deaf")
+@pytest.mark.parametrize("streams", [False, True])
+def test_what_waits_for_a_client_that_never_reads_is_given_up_with_its_connection(
+    gateway: Gateway, upstreams: Upstreams, deaf: socket.socket, streams: bool
+) -> None:
+    reply = stream(Drip(delta("y" * 60_000), 0.001)) if streams else whole(completion("y" * (24 << 20)))
+    upstreams.script("patient", reply, model=f"deaf-{streams}")
+    before = sockets(gateway.pid)
+    ask(deaf, gateway, chat(f"patient/deaf-{streams}", stream=streams))
+    until(lambda: f"deaf-{streams}" in [row["model"] for row in gateway.rows()])
+    until(lambda: sockets(gateway.pid) <= before)
+    assert deaf.getpeername()[1] == gateway.port  # all the while nobody here has hung up

@@ -23,7 +23,7 @@ HINT_S: Final = 90
 OPEN_S: Final = 300
 WINDOW_S: Final = 0.05
 """What a crash may lose, of events and rows."""
-SLACK_S: Final = 0.2
+SLACK_S: Final = 0.1
 """That window holds while the machine keeps up; here twenty clients, an upstream and a gateway share a few cores."""
 TARGETS: Final = 60
 FULL: Final = 4096
@@ -34,7 +34,7 @@ FULL: Final = 4096
 def gateway(folder: Path, upstreams: Upstreams) -> Iterator[Gateway]:
     account = {"name": "A", "api_key": "sk-up-A"}
     config = {"providers": {"alpha": {"base_url": upstreams.base_url("alpha"), "accounts": [account]}}}
-    env = {"TROY_BREAKER_OPEN_S": str(OPEN_S), "TROY_MAX_INFLIGHT": "100", "TROY_LOG": "warning,json"}
+    env = {"TROY_BREAKER_OPEN_S": str(OPEN_S), "TROY_MAX_INFLIGHT": "100"}
     with run_gateway(folder, config, **env) as running:
         yield running
 
@@ -68,7 +68,7 @@ def journalled(gateway: Gateway, model: str) -> int:
 
 
 def bursts(upstreams: Upstreams) -> list[str]:
-    """Script targets that refuse, that break and that work, and return them in the order in which a storm meets them."""
+    """Script targets that refuse, that break and that work; return them in the order in which a storm meets them."""
     met: list[str] = []
     for number in range(TARGETS):
         upstreams.script("alpha", error(429, retry_after=str(HINT_S)), model=f"rate-{number}")
@@ -93,7 +93,7 @@ def test_kill_9_in_a_storm_loses_no_lock_no_circuit_and_no_row_but_of_the_last_m
         killed_at = time.time()
         gateway.kill()
     certain = killed_at - WINDOW_S - SLACK_S
-    answered = {told.request_id: told for told in storm.answers}
+    said = {told.request_id: told.status for told in storm.answers}
     gateway.start()
     after, opened, rows = locks(gateway), circuits(gateway), gateway.rows()
     assert cooling
@@ -102,7 +102,7 @@ def test_kill_9_in_a_storm_loses_no_lock_no_circuit_and_no_row_but_of_the_last_m
     assert {name: until for name, until in broken.items() if until - OPEN_S < certain}.items() <= opened.items()
     assert {told.request_id for told in storm.answers if told.at < certain} <= {row["request_id"] for row in rows}
     assert all(whole(row) for row in rows)
-    assert {row["status"] == answered[row["request_id"]].status for row in rows if row["request_id"] in answered} == {True}
+    assert all(row["status"] == said.get(row["request_id"], row["status"]) for row in rows)
 
 
 @contextmanager

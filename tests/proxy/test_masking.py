@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.proxy.rig import provider, snapshot
 from troyproxy.catalog.providers import Account, Provider
 from troyproxy.catalog.secret import Secret
-from troyproxy.proxy.masking import masked, secrets_of
+from troyproxy.proxy.masking import discreet, masked, secrets_of
 
 SECRET = "sk-up-A/12345+67890abcd"
 
@@ -114,3 +114,14 @@ def test_a_megabyte_of_near_misses_takes_linear_time(filler: str) -> None:
     of = _provider(base_url="http://10.0.0.5:9/v1")
     text = filler * (1_000_000 // len(filler))
     assert len(_masked(text, of)) <= 2 * len(text)
+
+
+def test_a_header_that_repeats_the_credential_is_not_told() -> None:
+    headers = ((b"x-request-id", b"r-" + SECRET.encode()), (b"request-id", b"r1"))
+    assert discreet(headers, Secret(SECRET)) == ((b"request-id", b"r1"),)
+
+
+@pytest.mark.parametrize("secret", [None, Secret(""), Secret("another-key")])
+def test_any_other_header_is(secret: Secret | None) -> None:
+    headers = ((b"x-request-id", b"r-" + SECRET.encode()),)
+    assert discreet(headers, secret) == headers

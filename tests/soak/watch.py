@@ -15,6 +15,12 @@ def rss_mb(pid: int) -> float:
     return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * PAGE_MB
 
 
+def peak_mb(pid: int) -> float:
+    """Return the most resident memory that a process ever had."""
+    text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(text.partition("VmHWM:")[2].split()[0]) / 1024
+
+
 def sockets(pid: int) -> int:
     """Return how many sockets a process holds open."""
     return sum(link.startswith("socket:") for link in _links(pid))

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
@@ -38,7 +41,12 @@ class Outage:
         raise StoreUnavailable("the database cannot be used at the moment")
         yield  # makes it a generator
 
+    async def _refuse(self, batches: object) -> None:
+        async with self._fail():
+            raise AssertionError(batches)
+
     def begin(self) -> None:
+        self._patch.setattr(self._database, "insert", self._refuse)
         self._patch.setattr(self._database, "read", self._fail)
         self._patch.setattr(self._database, "write", self._fail)
 
@@ -63,6 +71,19 @@ async def test_what_was_queued_before_the_start_is_written_after_it(url: str, cl
     await store.start()
     await until_written(store)
     assert await store.requests.find("r0") == BARE
+    await store.stop()
+
+
+async def test_a_batch_is_committed_although_the_event_loop_is_busy(tmp_path: Path, clock: FakeClock) -> None:
+    store = SqlStore(f"sqlite:///{tmp_path}/troy.db", secret_key=None, clock=clock, pace=BRISK)
+    await store.start()
+    store.usage.record(BARE)
+    await until(lambda: store._usage_queue._taken == 1 or not len(store._usage_queue))  # the writer is at it, or was
+    with closing(sqlite3.connect(tmp_path / "troy.db")) as other:
+        deadline = time.monotonic() + 30
+        while not (found := other.execute("SELECT request_id FROM usage_rows").fetchall()):
+            assert time.monotonic() < deadline, "the commit waits for the loop, which this test does not leave"
+    assert found == [("r0",)]
     await store.stop()
 
 

@@ -157,6 +157,15 @@ def test_a_client_gets_the_content_type_and_the_request_ids() -> None:
     )
 
 
+@pytest.mark.parametrize("listed", [b"x-title", b"close , X-Title", b"openai-beta,x-title"])
+def test_what_a_hop_nominates_ends_there_either_way(listed: bytes) -> None:
+    client = ((b"Connection", listed), (b"X-Title", b"an app"), (b"http-referer", b"https://a.example"))
+    sent = dict(build_headers(ALPHA, KEY, client, "r1"))
+    assert (sent.get(b"x-title"), sent[b"http-referer"]) == (None, b"https://a.example")
+    upstream = ((b"connection", b"close"), (b"connection", b"X-Request-ID"), (b"x-request-id", b"r1"))
+    assert to_client((*upstream, (b"request-id", b"r2"))) == ((UPSTREAM_REQUEST_ID, b"r2"),)
+
+
 def test_an_upstream_without_either_gives_nothing() -> None:
     assert to_client(((b"server", b"x"),)) == ()
 

@@ -20,7 +20,7 @@ from troyproxy.store.store import SqlStore
 
 LOGGER: Final = logging.getLogger("troyproxy")
 LATER_MS: Final = 1000
-"""A client that does not read is dropped by the walk, which puts it on record; a little later by the system for good."""
+"""The walk drops a client that does not read, and puts it on record; a little later the system does so for good."""
 
 
 def listeners(stack: ExitStack, settings: Settings) -> tuple[Listeners, Listeners]:

@@ -12,10 +12,11 @@ from typing import Final
 
 from troyproxy.accounting.usage import Usage, estimate, read_usage
 from troyproxy.leaks.gate import GateVerdict
-from troyproxy.ports import UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.ports import Headers, UpstreamFailed, UpstreamRequest, UpstreamResponse
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.client import Client
 from troyproxy.proxy.gear import Gear
+from troyproxy.proxy.masking import discreet
 from troyproxy.proxy.outcome import Answer, Broken, Served, Target
 from troyproxy.proxy.reader import read_whole
 from troyproxy.proxy.recording import Recorder
@@ -95,7 +96,7 @@ class Attempt:
     async def _stream(self, response: UpstreamResponse) -> Broken | Served:
         async def commit() -> None:
             self._commit(response)
-            await self._client.open(response.status, commit_headers(self._call, self._gear.policy, response.headers))
+            await self._client.open(response.status, self._head(response))
 
         left_s = max(0.001, self._deadline - self._loop.time())
         target = replace(self._target, limit_s=left_s)
@@ -124,7 +125,8 @@ class Attempt:
         except (TimeoutError, UpstreamFailed):
             pass  # the status alone is a verdict; what came of the body is kept
         failure = self._failure(response.status, headers=response.headers, body=bytes(body[:CLASSIFIED]))
-        return Broken(failure, Answer(response.status, response.headers, bytes(body[: policy.max_body])))
+        told = discreet(response.headers, self._target.account.api_key)
+        return Broken(failure, Answer(response.status, told, bytes(body[: policy.max_body])))
 
     async def _whole(self, response: UpstreamResponse) -> Broken | Served:
         body = bytearray()
@@ -158,8 +160,12 @@ class Attempt:
             return Broken(self._failure(fault=Fault.LEAK), usage=usage)
         self._commit(response)
         self._account_for(usage or self._estimate(body))
-        await self._client.whole(response.status, commit_headers(self._call, self._gear.policy, response.headers), body)
+        await self._client.whole(response.status, self._head(response), body)
         return Served(usage)
+
+    def _head(self, response: UpstreamResponse) -> Headers:
+        told = discreet(response.headers, self._target.account.api_key)
+        return commit_headers(self._call, self._gear.policy, told)
 
     def _estimate(self, body: bytes) -> Usage:
         """Guess the usage of an answer that reports none; vectors are no output tokens."""

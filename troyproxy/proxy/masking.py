@@ -12,7 +12,9 @@ from typing import Final
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from troyproxy.catalog.providers import Provider
+from troyproxy.catalog.secret import Secret
 from troyproxy.catalog.snapshot import Snapshot
+from troyproxy.ports import Headers
 
 MASK: Final = b"***"
 MIN_SECRET: Final = 6
@@ -51,6 +53,12 @@ def masked(text: bytes, snapshot: Snapshot, provider: Provider) -> bytes:
     for pattern, mask in _addresses(provider):
         text = pattern.sub(mask, text)
     return text
+
+
+def discreet(headers: Headers, secret: Secret | None) -> Headers:
+    """Return *headers* without those that repeat *secret*: an upstream may build an id from what it was sent."""
+    key = secret.reveal().strip().encode() if secret is not None else b""
+    return tuple(pair for pair in headers if key not in pair[1]) if key else headers
 
 
 def _forms(secret: str) -> Iterator[tuple[str, str]]:

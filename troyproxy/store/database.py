@@ -6,19 +6,23 @@ does not take a value), or Conflict where a repository names one. Messages never
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, event, make_url, select, update
+from sqlalchemy import Connection, Engine, Executable, event, make_url, select, update
+from sqlalchemy import create_engine as create_direct_engine
 from sqlalchemy.engine.url import URL
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from troyproxy.errors import ConfigError, Conflict, StoreUnavailable, ValidationFailed
+from troyproxy.store.queue import Columns
 from troyproxy.store.tables import CONTROL
 
 _DRIVERS: Final = {
@@ -77,8 +81,18 @@ def _sqlite_engine(url: URL, *, migrating: bool) -> AsyncEngine:
         engine = create_async_engine(url, poolclass=NullPool, hide_parameters=True)
     else:
         engine = create_async_engine(url, hide_parameters=True, pool_timeout=_CONNECT_S)
-    foreign_keys = "OFF" if migrating else "ON"
+    _set_up_sqlite(engine.sync_engine, foreign_keys="OFF" if migrating else "ON")
+    return engine
 
+
+def _direct_engine(url: URL) -> Engine:
+    """Return an engine for a SQLite file that works without an event loop."""
+    engine = create_direct_engine(url.set(drivername="sqlite"), hide_parameters=True, pool_size=1, max_overflow=0)
+    _set_up_sqlite(engine, foreign_keys="ON")
+    return engine
+
+
+def _set_up_sqlite(engine: Engine, *, foreign_keys: str) -> None:
     def prepare(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # the driver begins nothing by itself: we do, below
         cursor = connection.cursor()
@@ -96,9 +110,8 @@ def _sqlite_engine(url: URL, *, migrating: bool) -> AsyncEngine:
         immediate = connection.get_execution_options().get("troyproxy_writes", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
-    event.listen(engine.sync_engine, "connect", prepare)
-    event.listen(engine.sync_engine, "begin", begin)
-    return engine
+    event.listen(engine, "connect", prepare)
+    event.listen(engine, "begin", begin)
 
 
 def _postgresql_engine(url: URL, *, migrating: bool) -> AsyncEngine:
@@ -150,12 +163,14 @@ def is_busy(exc: StoreUnavailable) -> bool:
 
 
 class Database:
-    """One engine and the three ways to use it."""
+    """One database and the four ways to use it."""
 
     def __init__(self, url: URL) -> None:
         self.url = url
         self._engine = create_engine(url)
         self._writing = self._engine.execution_options(**WRITES)
+        self._direct = _direct_engine(url) if is_sqlite(url) else None
+        self._thread = _one_thread()
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
@@ -170,6 +185,20 @@ class Database:
         with store_errors():
             async with self._writing.begin() as connection:
                 yield connection
+
+    async def insert(self, batches: Sequence[tuple[Executable, Sequence[Columns]]]) -> None:
+        """Run each statement with its rows, all in one transaction. Raises as `write` does.
+
+        On SQLite a thread does all of it at once. Through the event loop every step of a transaction would wait behind
+        what the loop has to do, and under load the rows so long in memory, where a crash loses them.
+        """
+        if self._direct is not None:
+            with store_errors():
+                await asyncio.get_running_loop().run_in_executor(self._thread, _insert_now, self._direct, batches)
+            return
+        async with self.write() as connection:
+            for statement, rows in batches:
+                await connection.execute(statement, rows)
 
     @asynccontextmanager
     async def change(self, taken: str) -> AsyncIterator[AsyncConnection]:
@@ -190,8 +219,22 @@ class Database:
             await connection.execute(select(1))
 
     async def close(self) -> None:
-        """Close every connection."""
+        """Close every connection. What is used again opens anew."""
+        self._thread.shutdown(wait=False)
+        self._thread = _one_thread()
+        if self._direct is not None:
+            self._direct.dispose()
         await self._engine.dispose()
+
+
+def _one_thread() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="troyproxy-store")
+
+
+def _insert_now(engine: Engine, batches: Sequence[tuple[Executable, Sequence[Columns]]]) -> None:
+    with engine.execution_options(**WRITES).begin() as connection:
+        for statement, rows in batches:
+            connection.execute(statement, rows)
 
 
 async def bump(connection: AsyncConnection) -> int:

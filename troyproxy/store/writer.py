@@ -23,7 +23,7 @@ from sqlalchemy.exc import IntegrityError
 
 from troyproxy.errors import ConfigError, StoreUnavailable, TroyError, ValidationFailed
 from troyproxy.ports import Clock
-from troyproxy.store.database import Database
+from troyproxy.store.database import Database, is_sqlite
 from troyproxy.store.queue import BoundedQueue, Columns
 from troyproxy.store.tables import CONTROL_EVENTS, STATE_EVENTS
 
@@ -170,10 +170,7 @@ class Writer:
             await self._database.ping()
             return
         try:
-            async with self._database.write() as connection:
-                for table, rows in batches.items():
-                    if rows:
-                        await connection.execute(_insert(table, connection.dialect.name), rows)
+            await self._database.insert([(self._into(table), rows) for table, rows in batches.items() if rows])
         except _REFUSED:
             await self._write_singly(batches)
         for rows in batches.values():
@@ -183,12 +180,17 @@ class Writer:
         for table, rows in batches.items():
             while rows:
                 try:
-                    async with self._database.write() as connection:
-                        await connection.execute(_insert(table, connection.dialect.name), rows[0])
+                    await self._database.insert([(self._into(table), rows[:1])])
                 except _REFUSED as exc:
                     self._queues[table].dropped += 1
                     _log.error("dropped a row of %s that the database refuses (%s)", table.name, _root(exc))
                 del rows[0]
+
+    def _into(self, table: Table) -> Executable:
+        """Return an insert that skips rows already there: a commit whose answer was lost is tried again."""
+        if is_sqlite(self._database.url):
+            return sqlite.insert(table).on_conflict_do_nothing()
+        return postgresql.insert(table).on_conflict_do_nothing()
 
     async def _prune_if_due(self) -> None:
         """Delete events past their longest effect, a bounded number at a time so that no other writer waits long."""
@@ -213,13 +215,6 @@ class Writer:
         self._complaint = ""
         self.up = True
         self._failures = 0
-
-
-def _insert(table: Table, dialect: str) -> Executable:
-    """Return an insert that skips rows already there: a commit whose answer was lost is tried again."""
-    if dialect == "sqlite":
-        return sqlite.insert(table).on_conflict_do_nothing()
-    return postgresql.insert(table).on_conflict_do_nothing()
 
 
 def _oldest(table: Table, old: ColumnElement[bool], limit: int) -> Executable:

@@ -63,6 +63,14 @@ def first(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return next((value for key, value in headers if key.lower() == name), None)
 
 
+def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Return *headers* without those that ``Connection`` nominates: they end at this hop (RFC 9110, section 7.6.1)."""
+    headers = tuple(headers)
+    listed = b",".join(value for name, value in headers if name.lower() == b"connection").lower().split(b",")
+    nominated = {name.strip() for name in listed}
+    return tuple((name, value) for name, value in headers if name.lower() not in nominated)
+
+
 def credential(provider: Provider, api_key: Secret | None) -> Headers:
     """Return the one header that carries *api_key*, or none: keyless provider, no key, or a key no header can carry."""
     text = api_key.reveal().strip() if api_key is not None else ""
@@ -89,7 +97,7 @@ def build_headers(
     strongest source of a name wins and the others are gone: credential, then the provider's fixed headers, then ours,
     then the client's.
     """
-    client = tuple(client)
+    client = end_to_end(client)
     ours = (
         (b"content-type", content_type or first(client, b"content-type") or b"application/json"),
         (b"accept", first(client, b"accept") or b"*/*"),
@@ -105,7 +113,7 @@ def build_headers(
 
 def to_client(upstream: Iterable[tuple[bytes, bytes]]) -> Headers:
     """Return what a client gets of an upstream's headers: the content type, and request ids under our own name."""
-    upstream = tuple(upstream)
+    upstream = end_to_end(upstream)
     out: list[tuple[bytes, bytes]] = []
     content_type = safe_value(first(upstream, b"content-type") or b"")
     if content_type:

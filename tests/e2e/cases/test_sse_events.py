@@ -190,6 +190,7 @@ def test_sse_12_running_totals_are_counted_once(gateway: Gateway, upstreams: Ups
     answer = received(gateway, upstreams, "sse12", *RUNNING)
     row = gateway.row(answer.headers["x-troy-request-id"])
     assert (row["input_tokens"], row["output_tokens"], row["cached_tokens"]) == (10, 2, 8)
+    until(lambda: gateway.metric("tokens_total", model="sse12", kind="input"))
     counted = {kind: gateway.metric("tokens_total", model="sse12", kind=kind) for kind in ("input", "output", "cached")}
     assert counted == {"input": 10, "output": 2, "cached": 8}
     assert text_of(answer.body) == "ab"
