@@ -19,7 +19,7 @@ hypothesis.settings.register_profile("default", deadline=None, max_examples=60)
 hypothesis.settings.register_profile("ci", deadline=None, max_examples=60, derandomize=True, print_blob=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "default")
 
-REQUIRE_SERVICES = "TROY_TEST_REQUIRE_SERVICES"
+REQUIRE_SERVICES = "REQUIRE_TEST_SERVICES"
 _LOCAL_NAMES = {"localhost", "localhost.", "::1", "0.0.0.0", "::", ""}
 _FOREIGN = ("_API_KEY", "_PROXY", "_proxy")
 _FOREIGN_PREFIXES = ("TROY_", "OTEL_", "AI_PROVIDER", "OPENAI_", "ANTHROPIC_", "PROMETHEUS_MULTIPROC")

@@ -76,8 +76,11 @@ def locked(gateway: Gateway) -> dict[str, float]:
 
 
 @contextmanager
-def stopped(server: Postgres) -> Iterator[None]:
-    """Take PostgreSQL away as a crash would."""
+def stopped(server: Postgres, gateway: Gateway | None = None) -> Iterator[None]:
+    """Take PostgreSQL away as a crash would; from a running *gateway* once it has seen every change."""
+    if gateway is not None:
+        until(lambda: [str(gateway.status()["config"]["revision"])] == server.sql("SELECT revision FROM control", NAME))
+        until(lambda: degraded(gateway) == [])
     server.stop()
     try:
         yield
@@ -92,7 +95,7 @@ def test_postgresql_that_dies_and_comes_back_under_load_fails_no_request_and_los
     upstreams.script("alpha", error(429, retry_after="600"), HEALTHY, model="meanwhile")
     with Storm(gateway, ["alpha/ok"], key=key) as storm:
         storm.served(50)
-        with stopped(server):
+        with stopped(server, gateway):
             until(lambda: degraded(gateway) == ["database"])
             storm.served(300)
             assert ask(gateway, model="alpha/meanwhile").status == 429
@@ -111,8 +114,8 @@ def test_postgresql_that_dies_and_comes_back_under_load_fails_no_request_and_los
 def test_while_the_database_is_down_known_keys_work_and_unknown_ones_are_not_let_in(
     gateway: Gateway, server: Postgres, key: str
 ) -> None:
-    assert ask(gateway, key).status == 200
-    with stopped(server):
+    until(lambda: degraded(gateway) == [])
+    with Storm(gateway, ["alpha/ok"], key=key, clients=1), stopped(server, gateway):
         until(lambda: degraded(gateway) == ["database"])
         found = [(answer.status, answer.json().get("error", {}).get("code")) for answer in _asked(gateway, key)]
     assert found == [(200, None), (200, None), (503, "store_unavailable"), (401, "invalid_api_key")]
@@ -124,7 +127,7 @@ def _asked(gateway: Gateway, key: str) -> list[Response]:
 
 def test_a_reload_that_cannot_read_the_database_changes_nothing(gateway: Gateway, server: Postgres) -> None:
     assert gateway.admin("POST", "/api/combos", {"name": "kept", "members": ["alpha/ok"]}).status == 201
-    with stopped(server):
+    with stopped(server, gateway):
         until(lambda: degraded(gateway) == ["database"])
         answers = [
             gateway.admin("POST", "/api/config/reload"),
