@@ -155,7 +155,7 @@ def test_a_database_that_is_down_at_the_start_is_picked_up_when_it_is_back(
         assert [ask(gateway, each).status for each in (KEY, key)] == [200, 503]
         assert (ask(gateway, model="stored").status, locked(gateway)) == (404, {})
     assert until(lambda: ask(gateway, key, "stored").status == 200)
-    assert until(lambda: locked(gateway)) == before
+    assert before.items() <= until(lambda: locked(gateway)).items()
     assert ask(gateway, model="alpha/earlier").status == 429
     until(lambda: degraded(gateway) == [])
     assert len(upstreams.requests("alpha", model="earlier")) == 1

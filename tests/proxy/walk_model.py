@@ -1,0 +1,348 @@
+"""What the walk may do, told a second time and simply, from the design's tables: the judge of `test_walk_machine`.
+
+`Book` hears of every attempt and of every outcome, in the order in which they happen, and holds what the state must be
+now: locks, back-off levels, circuits, the retry budget. It shares no code with the walk or with `resilience`; it looks
+into the gateway's state only to compare. What does not hold is written down in `wrong`, not raised: an assertion in the
+middle of a walk would be one more way for it to end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from tests.proxy.walk_answers import MEANINGS, Answer, Meaning, Over, Then
+
+WALK_S: Final = 60.0
+"""The deadline of a whole walk in this play, in seconds."""
+FLOOR: Final = 10
+"""Attempts beyond the first, in ten seconds, that cost no budget in this play."""
+RATIO: Final = 0.2
+MEMORY_S: Final = 3600.0
+ANY: Final = "*"
+
+
+class Pair(NamedTuple):
+    provider: str
+    account: str
+    model: str
+
+
+class Key(NamedTuple):
+    """What a lock holds; ``*`` is any."""
+
+    provider: str
+    account: str
+    model: str
+    hard: bool
+
+
+@dataclass(slots=True)
+class Lock:
+    """Ends between *low* and *high*: jitter is the gateway's to draw."""
+
+    low: float
+    high: float
+    set_at: float
+    level: int
+    outcome: str
+
+
+@dataclass(slots=True, eq=False)
+class Seen:
+    """One attempt, as the upstream saw it. *over*: its record is closed; *judged*: an outcome was recorded."""
+
+    pair: Pair
+    at: float
+    answer: Answer
+    wait_s: float
+    asked_usage: bool
+    served: bool = False
+    judged: bool = False
+    over: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """One request on its way; answers beyond its last are good ones."""
+
+    chain: Sequence[Pair]
+    stream: bool
+    answers: Sequence[tuple[Answer, float]]
+    began: float
+    attempts: list[Seen] = field(default_factory=list)
+    stopped: bool = False
+    closed: set[tuple[str, str]] = field(default_factory=set)
+    faults: Counter[str] = field(default_factory=Counter)
+    passed: set[Pair] = field(default_factory=set)
+    """Pairs that were softly locked at some moment at which this walk looked."""
+    barred: set[Pair] = field(default_factory=set)
+    """Pairs that were hard-locked, or whose circuit denied, at such a moment."""
+
+    def next_answer(self) -> tuple[Answer, float]:
+        at = len(self.attempts)
+        return self.answers[at] if at < len(self.answers) else (Answer.OK, 0.1)
+
+    @property
+    def served(self) -> bool:
+        return any(seen.served for seen in self.attempts)
+
+    def is_out(self, pair: Pair) -> bool:
+        """Whether *pair* has had its turn in this walk, or was closed to it."""
+        tried = any(seen.pair == pair for seen in self.attempts)
+        closed = (pair.provider, pair.model) in self.closed or self.faults[pair.provider] >= 3
+        return tried or closed or pair in self.barred
+
+
+@dataclass(slots=True)
+class Circuit:
+    """Closed while *until* is None. *outcomes*: when, and whether good."""
+
+    outcomes: list[tuple[float, bool]] = field(default_factory=list)
+    opened_at: float = 0.0
+    until: float | None = None
+    wait_s: float = 0.0
+    probe: Flight | None = None
+
+    def state(self, now: float) -> str:
+        if self.until is None:
+            return "closed"
+        return "open" if now < self.until else "half_open"
+
+    def admits(self, flight: Flight, now: float) -> bool:
+        state = self.state(now)
+        return state == "closed" or (state == "half_open" and self.probe in {None, flight})
+
+    def open(self, now: float, wait_s: float) -> None:
+        self.outcomes, self.probe = [], None
+        self.opened_at, self.until, self.wait_s = now, now + wait_s, wait_s
+
+    def trips(self, now: float) -> bool | None:
+        """Three failures within the minute, and half of all; None when what is a minute old would decide."""
+        verdicts = set()
+        for window_s in (60.0, 61.0):
+            recent = [good for at, good in self.outcomes if at > now - window_s]
+            failed = recent.count(False)
+            verdicts.add((len(recent), failed >= 3 and 2 * failed >= len(recent)))
+        return next(iter(verdicts))[1] if len(verdicts) == 1 else None
+
+
+class Book:
+    """The whole model."""
+
+    def __init__(self) -> None:
+        self.wrong: list[str] = []
+        self.locks: dict[Key, Lock] = {}
+        self.circuits: dict[tuple[str, str], Circuit] = {}
+        self.learned: dict[tuple[str, str], float] = {}
+        self.requests: list[float] = []
+        self.retries: list[float] = []
+
+    def check(self, holds: bool, claim: str) -> None:
+        if not holds:
+            self.wrong.append(claim)
+
+    def circuit(self, pair: Pair) -> Circuit:
+        return self.circuits.setdefault((pair.provider, pair.model), Circuit())
+
+    def ends(self, pair: Pair, now: float, *, hard: bool) -> list[Lock]:
+        """Return the locks over *pair* that are in force, the longest last."""
+        provider, account, model = pair
+        keys = ((account, model), (account, ANY), (ANY, model))
+        found = (self.locks.get(Key(provider, *key, hard)) for key in keys)
+        return sorted((lock for lock in found if lock and lock.high > now), key=lambda lock: lock.high)
+
+    # --- a walk ---
+
+    def look(self, flight: Flight, now: float) -> None:
+        """A moment at which *flight* may pass pairs over."""
+        for pair in flight.chain:
+            if self.ends(pair, now, hard=True) or not self.circuit(pair).admits(flight, now):
+                flight.barred.add(pair)
+            elif self.ends(pair, now, hard=False):
+                flight.passed.add(pair)
+
+    def sends(self, flight: Flight, pair: Pair, now: float, *, asked_usage: bool) -> Seen:
+        """An attempt begins."""
+        self.look(flight, now)
+        again = bool(flight.attempts) and flight.attempts[-1].pair == pair
+        name = f"{pair} at {now:.3f}"
+        self.check(not flight.served and not flight.stopped, f"{name}: called after the walk's end")
+        self.check(self.circuit(pair).admits(flight, now), f"{name}: called on a circuit that denies")
+        self.check(not self.ends(pair, now, hard=True), f"{name}: called while hard-locked")
+        if again:
+            self.check(self._may_repeat(flight), f"{name}: tried twice")
+        else:
+            self.check(not any(seen.pair == pair for seen in flight.attempts), f"{name}: tried twice")
+            self._check_turn(flight, pair, now)
+        learned_at = self.learned.get((pair.provider, pair.model), -MEMORY_S)
+        remembered = learned_at < flight.began and now < learned_at + MEMORY_S
+        self.check(not (asked_usage and remembered), f"{name}: sent what this model has just refused")
+        self._count(flight, now)
+        if self.circuit(pair).state(now) == "half_open":
+            self.circuit(pair).probe = flight
+        answer, wait_s = flight.next_answer()
+        flight.attempts.append(Seen(pair, now, answer, wait_s, asked_usage))
+        return flight.attempts[-1]
+
+    @staticmethod
+    def _may_repeat(flight: Flight) -> bool:
+        last = flight.attempts[-1]
+        before = [seen for seen in flight.attempts if seen.pair == last.pair]
+        return len(before) == 1 and last.answer is Answer.UNKNOWN_FIELD and last.asked_usage and not last.judged
+
+    def _check_turn(self, flight: Flight, pair: Pair, now: float) -> None:
+        closed = (pair.provider, pair.model) in flight.closed
+        self.check(not closed, f"{pair} at {now:.3f}: another account after a failure that forbids it")
+        if self.ends(pair, now, hard=False):
+            free = [p for p in flight.chain if p != pair and p not in flight.passed and not flight.is_out(p)]
+            self.check(not free, f"{pair} at {now:.3f}: called while softly locked, before {free}")
+
+    def _count(self, flight: Flight, now: float) -> None:
+        if not flight.attempts:
+            return
+        self.check(self._budget_left(now, 9.0, 10.0) >= 1, f"a retry beyond the budget at {now:.3f}")
+        self.retries.append(now)
+
+    def _budget_left(self, now: float, retries_s: float, requests_s: float) -> float:
+        retries = sum(at > now - retries_s for at in self.retries)
+        return RATIO * sum(at > now - requests_s for at in self.requests) + FLOOR - retries
+
+    # --- outcomes ---
+
+    def learns(self, flight: Flight, now: float) -> None:
+        last = flight.attempts[-1]
+        self.check(last.answer is Answer.UNKNOWN_FIELD and last.asked_usage, f"{last.pair}: learned from {last.answer}")
+        self.learned[last.pair.provider, last.pair.model] = now
+
+    def succeeded(self, flight: Flight, now: float) -> None:
+        seen = flight.attempts[-1]
+        self.check(seen.answer in {Answer.OK, Answer.CUT}, f"{seen.pair}: a success from {seen.answer}")
+        seen.served = seen.judged = True
+        own = self.locks.get(Key(*seen.pair, hard=True))
+        if own is not None:
+            own.level = 0
+        self._outcome(flight, seen, now, good=True)
+
+    def failed(self, flight: Flight, now: float) -> None:
+        seen = flight.attempts[-1]
+        meaning = self._meaning(flight, seen, now)
+        seen.judged = True
+        if meaning.over is not Over.NOTHING:
+            self._lock(seen, meaning, now)
+        self._outcome(flight, seen, now, good=False if meaning.counts else None)
+        flight.faults[seen.pair.provider] += meaning.transport
+        flight.stopped = flight.stopped or meaning.then is Then.STOP
+        if meaning.then is Then.MEMBER:
+            flight.closed.add((seen.pair.provider, seen.pair.model))
+        self.look(flight, now)
+
+    def _meaning(self, flight: Flight, seen: Seen, now: float) -> Meaning:
+        took_s = now - seen.at
+        if took_s >= seen.wait_s - 1e-3 and seen.answer is not Answer.HANG:
+            self.check(seen.answer is not Answer.OK, f"{seen.pair}: a failure from a good answer")
+            return MEANINGS[seen.answer]
+        late = now >= flight.began + WALK_S - 1e-3
+        self.check(took_s >= 5.0 - 1e-3 or late, f"{seen.pair}: cut after {took_s:.3f} s")
+        return MEANINGS[Answer.HANG]
+
+    def _lock(self, seen: Seen, meaning: Meaning, now: float) -> None:
+        provider, account, model = seen.pair
+        owner = {Over.ACCOUNT: (account, ANY), Over.MODEL: (ANY, model)}.get(meaning.over, (account, model))
+        key = Key(provider, *owner, meaning.hard)
+        old = self.locks.get(key)
+        level = old.level if old is not None and now <= old.high + MEMORY_S else 0
+        if meaning.outcome == "rate" and not (level and old is not None and seen.at < old.set_at):
+            level = min(level + 1, 15)
+        low_s, high_s = meaning.lock_s or _backoff_s(level)
+        new = Lock(now + low_s, now + high_s, now, level, meaning.outcome)
+        if old is not None and old.high > new.high:
+            old.level, old.low = level, max(old.low, new.low)
+        else:
+            new.low = max(new.low, old.low if old is not None else 0.0)
+            self.locks[key] = new
+
+    def _outcome(self, flight: Flight, seen: Seen, now: float, *, good: bool | None) -> None:
+        circuit = self.circuit(seen.pair)
+        state = circuit.state(now)
+        if state == "open" or seen.at <= circuit.opened_at:
+            return
+        if state == "half_open":
+            self.check(circuit.probe is flight, f"{seen.pair}: an outcome without the probe")
+            circuit.probe = None
+            if good:
+                circuit.until, circuit.outcomes = None, []
+            elif good is False:
+                circuit.open(now, min(2 * circuit.wait_s, 300.0))
+        elif good is not None:
+            circuit.outcomes.append((now, good))
+            if not good and circuit.trips(now) is not False:
+                circuit.open(now, 30.0)
+
+    def gave_back(self, flight: Flight) -> None:
+        circuit = self.circuit(flight.attempts[-1].pair)
+        circuit.probe = None if circuit.probe is flight else circuit.probe
+
+    # --- ends ---
+
+    def refused(self, flight: Flight, retry_after: str, now: float, *, rate_limited: bool) -> None:
+        """The request found nobody to ask."""
+        self.requests.remove(flight.began)
+        free = [pair for pair in flight.chain if pair not in flight.barred]
+        self.check(not free, f"refused at {now:.3f} with {free} free")
+        circuits = [self.circuit(pair) for pair in flight.chain]
+        if any(circuit.probe for circuit in circuits):
+            return
+        waits = [
+            max([lock.high for lock in self.ends(pair, now, hard=True)] + [circuit.until or 0.0]) - now
+            for pair, circuit in zip(flight.chain, circuits, strict=True)
+        ]
+        self.check(int(retry_after) == max(1, math.ceil(min(waits))), f"retry-after {retry_after} for {waits}")
+        if all(circuit.until is None for circuit in circuits):
+            reasons = {self.ends(pair, now, hard=True)[-1].outcome for pair in flight.chain}
+            self.check(rate_limited == (reasons == {"rate"}), f"429 is {rate_limited} for {reasons}")
+
+    def finished(self, flight: Flight, outcomes: Sequence[str], now: float, *, status: int, spent: bool) -> None:
+        """The request has its answer, and its client is still there."""
+        expected = ["ok" if seen.served else "?" for seen in flight.attempts]
+        told = ["?" if outcome != "ok" else outcome for outcome in outcomes]
+        cut = [seen.served and seen.answer is Answer.CUT for seen in flight.attempts]
+        self.check([e if not c else "?" for e, c in zip(expected, cut, strict=True)] == told, f"{outcomes} told")
+        self.check((status == 200) == flight.served, f"status {status} after {outcomes}")
+        if spent:
+            self.check(self._budget_left(now, 10.0, 9.0) < 1, f"the budget was called spent at {now:.3f}")
+        elif not flight.served and not flight.stopped and now < flight.began + WALK_S - 1e-3:
+            left = [pair for pair in flight.chain if not flight.is_out(pair)]
+            self.check(not left, f"given up at {now:.3f} with {left} untried")
+
+    # --- from outside the walk ---
+
+    def cleared(self, provider: str | None, account: str | None, model: str | None) -> None:
+        def matches(*have: str) -> bool:
+            return all(want in {None, got} for want, got in zip((provider, account, model), have, strict=True))
+
+        self.locks = {key: lock for key, lock in self.locks.items() if not matches(*key[:3])}
+        if account is None:
+            kept = {key: value for key, value in self.circuits.items() if not matches(key[0], ANY, key[1])}
+            self.circuits = kept
+
+    def restarted(self) -> None:
+        """Locks, levels and circuits stay; probes die; successes, what was learned and the budget are forgotten."""
+        for circuit in self.circuits.values():
+            circuit.probe = None
+            circuit.outcomes = [(at, good) for at, good in circuit.outcomes if not good]
+        self.learned, self.requests, self.retries = {}, [], []
+
+
+def _backoff_s(level: int) -> tuple[float, float]:
+    plain_s = min(2.0 * 2 ** (level - 1), 300.0)
+    return plain_s * 0.9, min(plain_s * 1.1, 300.0)
+
+
+def busy(flights: Iterable[Flight]) -> Mapping[str, int]:
+    """Return how many attempts each account carries."""
+    open_now = (flight.attempts[-1] for flight in flights if flight.attempts)
+    return Counter(seen.pair.account for seen in open_now if not seen.over)
