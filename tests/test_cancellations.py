@@ -23,6 +23,9 @@ STEPS: list[Step] = [0.0, role(), 0.0, delta("a"), 0.0, delta("b"), 0.0, finish(
 STREAM = stream(*STEPS, before=[0.0, 0.1], close_s=0.05)
 WHOLE = Reply(body=[0.0, *answer().body, 0.0], before=[0.0, 0.1], close_s=0.05)
 
+CLOSED_WITHIN_S = 1.0
+"""Of the clock of the loop, after the client has left."""
+
 
 @pytest.fixture
 def anyio_backend() -> tuple[str, dict[str, object]]:
@@ -35,14 +38,17 @@ def _run(make: Callable[[], Rig], *, streamed: bool, turns: int | None) -> tuple
     async def run() -> tuple[Rig, Served, int]:
         rig = make()
         left = asyncio.Event()
-        task = asyncio.get_running_loop().create_task(rig.ask(stream=streamed, client=[When(left), DISCONNECT]))
-        taken = 0
+        loop = asyncio.get_running_loop()
+        task = loop.create_task(rig.ask(stream=streamed, client=[When(left), DISCONNECT]))
+        taken, left_at = 0, float("inf")
         while not task.done():
             if taken == turns:
                 left.set()
+                left_at = loop.time()
             taken += 1
             # One turn; but when all wait for a timer, no turn would ever come.
             await asyncio.sleep(0 if taken % 3 else 0.01)
+        assert loop.time() - left_at < CLOSED_WITHIN_S, turns
         return rig, await task, taken
 
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:

@@ -222,3 +222,11 @@ async def test_nobody_tried_names_the_skips_of_the_plan_as_well(rig: Rig) -> Non
         503,
         [{"member": "beta/m2", "reason": "no-account"}, {"member": "alpha/m1", "reason": "cooldown"}],
     )
+
+
+async def test_a_large_error_body_is_masked_whole(rig: Rig) -> None:
+    rig.use(provider("alpha", "m1"), combo("one", "alpha/m1"))
+    body = b'{"error": "' + b"x" * (300 * 1024) + b" https://alpha.test/v1?key=1" + b'"}'
+    rig.script(alpha=answer(body, 400))
+    served = await rig.ask("alpha/m1")
+    assert (served.exchange.status, len(served.exchange.body) > 300 * 1024) == (400, True)

@@ -121,6 +121,12 @@ def test_a_header_that_repeats_the_credential_is_not_told() -> None:
     assert discreet(headers, Secret(SECRET)) == ((b"request-id", b"r1"),)
 
 
+@pytest.mark.parametrize("shown", [b"sk-up-A/...abcd", b"sk-****abcd", b"r-**abcd", b"sk-up-A%2F12345%2B67890abcd"])
+def test_a_header_that_shows_a_part_of_the_credential_is_not_told(shown: bytes) -> None:
+    headers = ((b"x-request-id", b"r-" + shown), (b"request-id", b"sk-other-abcd"))
+    assert discreet(headers, Secret(SECRET)) == ((b"request-id", b"sk-other-abcd"),)
+
+
 @pytest.mark.parametrize("secret", [None, Secret(""), Secret("another-key")])
 def test_any_other_header_is(secret: Secret | None) -> None:
     headers = ((b"x-request-id", b"r-" + SECRET.encode()),)

@@ -243,3 +243,10 @@ async def test_an_odd_number_of_choices_is_one(rig: Rig, count: object) -> None:
     rig.script(alpha=stream(delta("a"), finish()))
     served = await rig.ask(stream=True, n=count)
     assert served.events[-1] == b"[DONE]"
+
+
+async def test_an_error_about_our_credential_after_output_is_not_told_as_the_clients(rig: Rig) -> None:
+    refused = event({"error": {"message": "bad key", "type": "authentication_error", "code": 401}})
+    rig.script(alpha=stream(role(), delta("a"), refused))
+    served = await rig.ask("alpha/m1", stream=True)
+    assert (served.stream_error["code"], served.stream_error["type"]) == ("upstream_error", "server_error")

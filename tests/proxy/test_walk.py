@@ -8,6 +8,8 @@ import pytest
 
 from tests.asgi import DISCONNECT, When
 from tests.proxy.rig import ALPHA, BETA, TWO, Rig, answer, combo, delta, fault, good, provider, refusal, role, stream
+from troyproxy.proxy.answers import Message
+from troyproxy.proxy.rows import outcome_of
 from troyproxy.resilience.faults import Fault
 
 pytestmark = pytest.mark.anyio
@@ -148,3 +150,21 @@ async def test_the_combo_is_told_when_the_walk_leaves_a_provider(rig: Rig) -> No
         "beta",
         "transient",
     )
+
+
+async def test_a_stream_that_the_server_takes_away_is_told_so_once(rig: Rig) -> None:
+    rig.script(alpha=stream(role(), delta("a"), 60.0))
+    call = rig.call(stream=True)
+    rig.planner.plan(call)
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    walking = rig.walk.run(call, asyncio.Event().wait, send)  # type: ignore[arg-type]  # a receive that says nothing
+    task = asyncio.get_running_loop().create_task(walking)
+    await asyncio.sleep(1)
+    task.cancel()
+    await asyncio.wait({task})
+    assert (task.cancelled(), sent[-1]["more_body"], outcome_of(call)) == (True, False, "truncated")
+    assert b"the gateway is stopping" in sent[-1]["body"]

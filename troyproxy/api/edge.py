@@ -53,7 +53,8 @@ class Edge:
         try:
             await self.app(put_call(scope, call), receive, self._telling(call, send))
         except asyncio.CancelledError:
-            call.client_left = True  # the server took the request away: nobody is there to answer
+            # The server took the request away: a stream was told so, anything else has nobody left to answer.
+            call.client_left = not call.ledger.truncated
             raise
         finally:
             self._close(call)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -20,6 +21,8 @@ from troyproxy.wire import chat, json
 from troyproxy.wire.sse import Frame
 
 NO_STORE: Final = (b"cache-control", b"no-store")
+LARGE: Final = 256 * 1024
+"""Bytes of an error body from which on it is masked in a thread."""
 
 
 class Ending:
@@ -56,7 +59,10 @@ class Ending:
             await self._verbatim(broken.answer, target, extra)
 
     async def _verbatim(self, answer: Answer, target: Target, extra: Headers) -> None:
-        body = verbatim_body(answer, self._call, target.provider)
+        if len(answer.body) > LARGE:  # masking reads every byte, and must not hold up everybody else's streams
+            body = await asyncio.to_thread(verbatim_body, answer, self._call, target.provider)
+        else:
+            body = verbatim_body(answer, self._call, target.provider)
         if self._client.started:
             message = _message_in(body) or f"the upstream answered {answer.status}"
             await self._in_band(message, answer.status, "upstream_error", extra)

@@ -160,12 +160,31 @@ class Journey:
         outcome = await self._attempt(target, body)
         if isinstance(outcome, Broken) and self._learns(target, body, outcome):
             self._body = member_body(self._call, target.candidate, self._gear.learned)
-            left_s = max(SHORTEST_S, self._deadline - self._loop.time())
-            target = replace(target, started_at=self._gear.clock.now(), limit_s=min(target.limit_s, left_s))
+            again = self._again(target)
+            if again is None:
+                self._remember(target, outcome)
+                return NextStep.NEXT_ACCOUNT
+            target = again
             outcome = await self._attempt(target, self._body)
         if isinstance(outcome, Served):
             return NextStep.STOP
         return await self._failed(target, outcome)
+
+    def _again(self, target: Target) -> Target | None:
+        """Return the target of a learned parameter's retry; None when a circuit or a hard lock bars it by now."""
+        health, provider, model = self._gear.health, target.provider.id, target.candidate.model
+        if target.probe:
+            health.return_probe(target)  # the retry is a probe of its own: its lease runs as long as it may
+        admission = health.admission(provider, model)
+        lock = health.cooldown(provider, target.account.id, model)
+        if admission is Admission.DENY or (lock is not None and not lock.soft):
+            return None
+        limit_s = max(SHORTEST_S, min(target.limit_s, self._deadline - self._loop.time()))
+        probe = admission is Admission.PROBE
+        again = replace(target, started_at=self._gear.clock.now(), limit_s=limit_s, probe=probe)
+        if probe:
+            health.lease_probe(again)
+        return again
 
     async def _attempt(self, target: Target, body: MemberBody) -> Broken | Served:
         """Run one attempt. Whatever it was, its record is written and a probe's lease ends with it."""
@@ -201,12 +220,16 @@ class Journey:
         verdict = self._verdict
         self._gear.health.failed(target, verdict)
         self._pairs.failed(target, broken.failure, verdict)
-        self._last, self._last_target = broken, target
-        self._verdicts.append(verdict)
+        self._remember(target, broken)
         if verdict.step is not NextStep.STOP:
             return verdict.step
         await self._ending.stopped(broken, target, verdict)
         return NextStep.STOP
+
+    def _remember(self, target: Target, broken: Broken) -> None:
+        """Keep the latest failure: it is the answer if nobody is left."""
+        self._last, self._last_target = broken, target
+        self._verdicts.append(self._verdict)
 
     def _note_failover(self, target: Target) -> None:
         before = self._last_target

@@ -15,7 +15,7 @@ from troyproxy.errors import type_of
 from troyproxy.ports import UpstreamFailed, UpstreamResponse
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.client import Client
-from troyproxy.proxy.exhausted import curable
+from troyproxy.proxy.exhausted import CREDENTIAL, curable
 from troyproxy.proxy.head import HeadState, StreamHead
 from troyproxy.proxy.masking import masked
 from troyproxy.proxy.outcome import Broken, Served, Target
@@ -230,7 +230,8 @@ class StreamRelay:
         failure = self._said(error)
         said = chat.error_message(error).encode("utf-8", "replace")
         message = masked(said, self._call.snapshot, self._target.provider).decode("utf-8", "replace")
-        return await self._error_event("upstream_error", message, failure, failure.status or 502)
+        ours = self._recorder.verdict(failure).error_class in CREDENTIAL  # a client would throw its own key away
+        return await self._error_event("upstream_error", message, failure, 502 if ours else failure.status or 502)
 
     async def _cut(self, code: str, message: str, fault: Fault) -> Served:
         return await self._error_event(code, message, self._failure(fault=fault), 504 if code == "timeout" else 502)

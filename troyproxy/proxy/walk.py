@@ -10,7 +10,10 @@ what follows from a failure is the classifier's verdict; this file only walks.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from typing import Final
 
+from troyproxy.errors import type_of
 from troyproxy.proxy.answers import Receive, Send
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.client import Client, ClientGone, Disconnect
@@ -19,6 +22,11 @@ from troyproxy.proxy.journey import Journey
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.pulse import pulse
 from troyproxy.proxy.report import early_headers
+from troyproxy.wire import chat
+from troyproxy.wire.sse import Frame
+
+GONE: Final = 499
+"""The status of a request whose client left, as logs and metrics have it."""
 
 
 class Walk:
@@ -36,8 +44,12 @@ class Walk:
             async with Disconnect(receive, client) as watch:
                 await self._walk(call, client)
             call.client_left = call.client_left or watch.gone
+            if call.client_left and not client.started:
+                await _to_nobody(client)
         except asyncio.CancelledError:
-            # Whoever ends us from outside ends the client's request.
+            # Whoever ends us from outside ends the client's request; a stream that has begun is told so.
+            if call.stream and client.started and not client.finished:
+                await _cut_short(call, client)
             call.client_left = call.client_left or not client.finished
             raise
         finally:
@@ -56,3 +68,24 @@ class Walk:
                 await Journey(self._gear, self._planner, call, client).run()
         except ClientGone:
             call.client_left = True
+
+
+async def _cut_short(call: Call, client: Client) -> None:
+    """End a stream that the server takes away (its grace is over): one error event, as every cut has."""
+    call.ledger.truncated = True
+    event = chat.error_event(
+        message="the gateway is stopping",
+        type=type_of(503),
+        code="upstream_disconnected",
+        request_id=call.request_id,
+        attempts=len(call.ledger.attempts),
+        retryable=True,
+    )
+    with suppress(ClientGone):
+        await client.frames([Frame(raw=event, data=event[6:].strip())], more=False)
+
+
+async def _to_nobody(client: Client) -> None:
+    """Answer a client that has left: no server sends it, but a host's middleware may take silence for our failure."""
+    with suppress(ClientGone):
+        await client.whole(GONE, (), b"")
