@@ -36,13 +36,27 @@ class Log:
 
 @pytest.fixture(autouse=True)
 def _the_loggers_are_put_back() -> Iterator[None]:
-    root, names = logging.getLogger(), ("troyproxy", "uvicorn", "uvicorn.error", "somelib")
-    handlers, levels = list(root.handlers), {name: logging.getLogger(name).level for name in names}
-    logging.getLogger("uvicorn.error").setLevel(logging.NOTSET)  # a server of another test may have turned it down
+    root, names = logging.getLogger(), ("troyproxy", "uvicorn", "uvicorn.error", "uvicorn.access", "somelib")
+    handlers = list(root.handlers)
+    before = {name: _state(logging.getLogger(name)) for name in names}
+    for name in names:  # a server of another test may have turned one down, off, or away from the root
+        _put(logging.getLogger(name), (logging.NOTSET, True, False, [], []))
     yield
     root.handlers[:] = handlers
-    for name, level in levels.items():
-        logging.getLogger(name).setLevel(level)
+    for name, state in before.items():
+        _put(logging.getLogger(name), state)
+
+
+State = tuple[int, bool, bool, list[logging.Handler], list[object]]
+
+
+def _state(logger: logging.Logger) -> State:
+    return logger.level, logger.propagate, logger.disabled, list(logger.handlers), list(logger.filters)
+
+
+def _put(logger: logging.Logger, state: State) -> None:
+    level, logger.propagate, logger.disabled, logger.handlers[:], logger.filters[:] = state  # type: ignore[assignment]
+    logger.setLevel(level)
 
 
 def test_one_of_several_workers_is_named_in_every_line() -> None:
