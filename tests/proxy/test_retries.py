@@ -33,6 +33,20 @@ async def test_the_first_attempt_of_a_request_needs_no_budget(rig: Rig) -> None:
     assert served.exchange.header("x-troy-retry-budget") is None
 
 
+async def test_a_budget_that_stopped_nothing_is_not_named(rig: Rig) -> None:
+    use_up(rig)
+    rig.script(alpha=refusal(500))
+    served = await rig.ask("alpha/m1")
+    assert (served.exchange.status, served.exchange.header("x-troy-retry-budget")) == (500, None)
+
+
+async def test_a_refused_parameter_is_not_tried_again_without_budget(rig: Rig) -> None:
+    use_up(rig)
+    rig.script(alpha=refusal(400, "unknown field", param="stream_options"))
+    served = await rig.ask("alpha/m1", stream=True)
+    assert (served.tried, served.exchange.header("x-troy-retry-budget")) == (["alpha#A"], "spent")
+
+
 async def test_ten_seconds_later_the_walk_goes_on_again(rig: Rig) -> None:
     use_up(rig)
     await rig.clock.sleep(10)

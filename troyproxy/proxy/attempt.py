@@ -188,7 +188,7 @@ class Attempt:
 
     def _failure(self, status: int | None = None, **given: object) -> Failure:
         named = {"provider": self._target.provider.id, "model": self._target.candidate.model, "body_sent": True}
-        return Failure(status=status, **{**named, **given})  # type: ignore[arg-type]
+        return Failure(status=status, **{**named, **given})  # type: ignore[arg-type]  # fields by name
 
 
 def _decoded(body: bytes) -> object:

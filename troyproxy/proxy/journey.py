@@ -64,9 +64,11 @@ class Journey:
         return len(self._call.ledger.attempts)
 
     def _spent(self) -> bool:
-        """Whether no further attempt may be made: out of time, of attempts, or of the process's retry budget."""
-        if self._loop.time() >= self._deadline or self._attempts >= self._gear.policy.max_attempts:
-            return True
+        """Whether this request may make no further attempt: out of time, or of attempts."""
+        return self._loop.time() >= self._deadline or self._attempts >= self._gear.policy.max_attempts
+
+    def _overdrawn(self) -> bool:
+        """Whether the process's retry budget forbids an attempt that could be made; then the client is told."""
         if not self._attempts or self._gear.retries.allowed:
             return False
         self._call.ledger.budget_spent = True
@@ -88,6 +90,8 @@ class Journey:
             account = None if denied else self._pick(candidate, provider, second=second)
             if account is None:
                 self._pass_over(candidate, denied=denied)
+                return False
+            if self._overdrawn():
                 return False
             self._body = self._body or member_body(self._call, candidate, self._gear.learned)
             # Nothing is awaited between the admission and the attempt: a probe is leased once.
@@ -210,6 +214,8 @@ class Journey:
         name, spec = self._verdict.parameter, target.candidate.spec
         status = broken.failure.status
         if name is None or status not in LEARNING or self._spent() or not body.may_learn(name, self._call):
+            return False
+        if self._overdrawn():
             return False
         self._gear.learned.learn(target.provider.id, target.candidate.model, learned_name(name))
         self._gear.observer.adapted(target.provider.id, learned_name(name), "learned")

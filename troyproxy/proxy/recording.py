@@ -94,4 +94,4 @@ class Recorder:
 
     def _change(self, **changes: object) -> None:
         attempts = self._call.ledger.attempts
-        attempts[-1] = replace(attempts[-1], **changes)  # type: ignore[arg-type]
+        attempts[-1] = replace(attempts[-1], **changes)  # type: ignore[arg-type]  # fields by name

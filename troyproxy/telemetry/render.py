@@ -18,7 +18,7 @@ def render(registry: CollectorRegistry, accept: str) -> tuple[bytes, str]:
     """Return the metrics of *registry* and their content type."""
     view = WithoutCreated(registry)
     if wants_openmetrics(accept):
-        text: bytes = openmetrics.generate_latest(view)  # type: ignore[no-untyped-call]
+        text: bytes = openmetrics.generate_latest(view)  # type: ignore[no-untyped-call]  # the library has no types
         return text, openmetrics.CONTENT_TYPE_LATEST
     return generate_latest(view), PLAIN_TYPE
 

@@ -32,12 +32,12 @@ Samples = dict[tuple[str, ...], float]
 def join(folder: Path, worker: str) -> None:
     """Count into *folder* as *worker* from now on. To be called once in a process, before any metric is made."""
     os.environ[FOLDER] = str(folder)
-    values.ValueClass = values.MultiProcessValue(lambda: worker)  # type: ignore[no-untyped-call]
+    values.ValueClass = values.MultiProcessValue(lambda: worker)  # type: ignore[no-untyped-call]  # untyped library
 
 
 def mark_dead(folder: Path, worker: str) -> None:
     """Forget the gauges of a *worker* that has ended; its counters stay."""
-    mark_process_dead(worker, str(folder))  # type: ignore[no-untyped-call]
+    mark_process_dead(worker, str(folder))  # type: ignore[no-untyped-call]  # untyped library
 
 
 def render_all(folder: Path, accept: str) -> tuple[bytes, str]:
@@ -51,11 +51,11 @@ class _Everything:
     """What is counted in a folder, in the order of the documentation; the files have none."""
 
     def __init__(self, folder: Path) -> None:
-        self._all = MultiProcessCollector(None, path=str(folder))  # type: ignore[no-untyped-call]
+        self._all = MultiProcessCollector(None, path=str(folder))  # type: ignore[no-untyped-call]  # untyped library
 
     def collect(self) -> Iterable[Metric]:
         place = {name.removesuffix("_total"): index for index, name in enumerate(DECLARED)}
-        return sorted(self._all.collect(), key=lambda metric: place.get(metric.name, len(place)))  # type: ignore[no-untyped-call]
+        return sorted(self._all.collect(), key=lambda metric: place.get(metric.name, len(place)))  # type: ignore[no-untyped-call]  # untyped library
 
 
 class Live:
