@@ -1,4 +1,4 @@
-"""Fakes of the database's seams in `troyproxy/ports.py`, in the order of that page; the others are in `fakes`."""
+"""Fakes of the database's seams in `troyproxy/ports/`, in the order of that page; the others are in `fakes`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fakes of the seams in `troyproxy/ports.py`, in the order of that page; those of the database are in `fake_store`.
+"""Fakes of the seams in `troyproxy/ports/`, in the order of that page; those of the database are in `fake_store`.
 
 They touch nothing outside.
 """

@@ -1,4 +1,4 @@
-"""What the admin API works with, as one value; made in `app.py`."""
+"""What the admin API works with, as one value; made in `troyproxy.app`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a caller may put in place of the parts that `app.py` would choose."""
+"""What a caller may put in place of the parts that `troyproxy.app` would choose."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from troyproxy.proxy.retries import Retries
 
 @dataclass(frozen=True, slots=True)
 class Gear:
-    """Everything that the walk works with; made once, in `app.py`."""
+    """Everything that the walk works with; made once, in `troyproxy.app`."""
 
     upstream: Upstream
     health: HealthKeeper

@@ -20,6 +20,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 METADATA: Final = MetaData(
@@ -53,6 +54,7 @@ CONNECTIONS: Final = Table(
     Column("token_expires_at", Double),
     Column("active", Boolean, nullable=False),
     Column("created_at", Double, nullable=False),
+    Column("version", Integer, nullable=False, server_default=text("1")),
     UniqueConstraint("provider", "name_folded"),
 )
 
@@ -93,6 +95,7 @@ KEYS: Final = Table(
     Column("expires_at", Double),
     Column("revoked_at", Double),
     Column("created_at", Double, nullable=False),
+    Column("version", Integer, nullable=False, server_default=text("1")),
 )
 
 MODEL_OVERRIDES: Final = Table(
@@ -100,6 +103,16 @@ MODEL_OVERRIDES: Final = Table(
     METADATA,
     Column("spec", Text, primary_key=True),
     Column("model", JSON, nullable=False),
+    Column("version", Integer, nullable=False, server_default=text("1")),
+)
+
+PROVIDERS: Final = Table(
+    "providers",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("config", JSON, nullable=False),  # as in the config file, without accounts
+    Column("version", Integer, nullable=False),
+    Column("created_at", Double, nullable=False),
 )
 
 STATE_EVENTS: Final = Table(
@@ -151,6 +164,31 @@ USAGE_ROWS: Final = Table(
     Column("trail", Text, nullable=False),
     Column("adapted", Text, nullable=False),
     Index(None, "at"),
+)
+
+USAGE_DAILY: Final = Table(
+    "usage_daily",
+    METADATA,
+    # One row for each day (UTC), key, provider and model; "" where a request had none of it.
+    Column("day", Text, primary_key=True),
+    Column("key_id", Text, primary_key=True),
+    Column("provider", Text, primary_key=True),
+    Column("model", Text, primary_key=True),
+    Column("key_name", Text, nullable=False),
+    Column("requests", BigInteger, nullable=False),
+    Column("succeeded", BigInteger, nullable=False),
+    Column("client_errors", BigInteger, nullable=False),
+    Column("failed", BigInteger, nullable=False),
+    Column("cancelled", BigInteger, nullable=False),
+    Column("attempts", BigInteger, nullable=False),
+    Column("input_tokens", BigInteger, nullable=False),
+    Column("output_tokens", BigInteger, nullable=False),
+    Column("cached_tokens", BigInteger, nullable=False),
+    Column("reasoning_tokens", BigInteger, nullable=False),
+    Column("wasted_tokens", BigInteger, nullable=False),
+    Column("cost_usd", Double, nullable=False),
+    Column("duration_ms", Double, nullable=False),
+    Index(None, "key_id", "day"),
 )
 
 CONTROL: Final = Table(
