@@ -11,7 +11,7 @@ from tests.api.house import TOKEN, House
 from tests.fakes import settle
 from tests.telemetry.rows import row
 from troyproxy.accounting.records import UsageRow
-from troyproxy.api.admin.reading import WRITTEN_S
+from troyproxy.api.admin.requests import WRITTEN_S
 from troyproxy.resilience.classes import ErrorClass, Scope
 from troyproxy.resilience.events import Failed
 
@@ -98,6 +98,7 @@ async def test_the_settings_say_where_they_come_from_and_no_secret(house: House)
 async def test_the_last_requests_come_newest_first(house: House) -> None:
     for model in ("demo/ok", "demo/chat", "nothing/here"):
         await house.chat(model)
+        house.clock.move(1)
     body = await house.get("/api/requests?limit=2")
     assert [row["requested_model"] for row in body["data"]] == ["nothing/here", "demo/chat"]
 

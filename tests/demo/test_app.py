@@ -261,7 +261,8 @@ async def test_a_body_over_the_bound_is_refused() -> None:
         ("POST", "/v1/models", 405),
         ("GET", "/v1/chat/completions", 405),
         ("GET", "/", 404),
-        ("POST", "/v1/images/generations", 404),
+        ("POST", "/v1/images/generations", 400),
+        ("POST", "/v1/images/paint", 404),
         ("POST", "/v1/chat/completions", 400),
     ],
 )

@@ -1,4 +1,5 @@
-"""The demo provider as an ASGI app: ``POST /chat/completions``, ``/completions``, ``/embeddings``, ``GET /models``.
+"""The demo provider as an ASGI app: ``POST /chat/completions``, ``/completions``, ``/embeddings``, ``GET /models``, and
+what ``media.py`` knows: ``/audio/*``, ``/images/*``, ``/moderations``, ``/rerank``.
 
 Every path is served under ``/v1`` as well. What a model name does is written in ``faults.py``; what is said, and when a
 tool is called, in ``answers.py``. A cut is an exception: a server drops the connection on it, the in-process transport
@@ -17,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from troyproxy.demo.answers import answer_to
 from troyproxy.demo.asks import Ask, ask_of
 from troyproxy.demo.faults import Kind, Script, error_body, script_of
+from troyproxy.demo.media import PATHS, Media, media_of
 from troyproxy.demo.peer import Gone, Peer, TooLarge
 from troyproxy.demo.provider import MODELS
 from troyproxy.demo.shapes import (
@@ -34,7 +36,7 @@ from troyproxy.demo.shapes import (
 JSON: Final = "application/json"
 SSE: Final = "text/event-stream; charset=utf-8"
 HTML: Final = b"<!doctype html><html><body><h1>Not what you asked for</h1></body></html>"
-POSTS: Final = frozenset({"/chat/completions", "/completions", "/embeddings"})
+POSTS: Final = frozenset({"/chat/completions", "/completions", "/embeddings"}) | PATHS
 
 
 class Cut(ConnectionError):
@@ -85,7 +87,7 @@ class DemoApp:
         if scope["method"] != "POST":
             await _fail(peer, 405, {"allow": "POST"})
             return
-        ask = ask_of(await peer.body())
+        ask = ask_of(await peer.body(), dict(scope["headers"]).get(b"content-type", b""))
         if ask is None:
             await _fail(peer, 400, {})
             return
@@ -95,6 +97,8 @@ class DemoApp:
             await _instead(script, ask, peer)
         elif path == "/embeddings":
             await _whole(dumps(embeddings(ask)), script, peer, {})
+        elif (media := media_of(path, ask, int(self._now()))) is not None:
+            await self._show(media, script, peer)
         else:
             await self._say(self._reply(scope, path, ask, script), script, peer)
 
@@ -119,6 +123,25 @@ class DemoApp:
             token_s = script.token_s or 0.0
             await peer.pause(token_s * reply.answer.tokens)
             await _whole(dumps(completion(reply)), script, peer, headers)
+
+    async def _show(self, media: Media, script: Script, peer: Peer) -> None:
+        headers = {"x-request-id": f"req_demo_{next(self._numbers)}"}
+        if script.kind is Kind.ERROR_EVENT:
+            await peer.respond(200, dumps(error_body(503)), {"content-type": JSON, **headers})
+            return
+        token_s = script.token_s or 0.0
+        if len(media.pieces) == 1:
+            await peer.pause(token_s)
+            await _whole(media.pieces[0], script, peer, headers, media.kind)
+            return
+        await peer.start(200, {"content-type": media.kind, **headers})
+        last = len(media.pieces) - 1
+        for number, piece in enumerate(media.pieces):
+            if script.cut_after is not None and number == min(script.cut_after, last):
+                raise Cut
+            await peer.pause(token_s if number else 0.0)
+            await peer.write(piece)
+        await peer.end()
 
     async def _stream(self, reply: Reply, script: Script, peer: Peer, headers: dict[str, str]) -> None:
         pace_s = self._pace_s if script.token_s is None else script.token_s
@@ -152,11 +175,11 @@ async def _fail(peer: Peer, status: int, headers: dict[str, str]) -> None:
     await peer.respond(status, body, {"content-type": JSON, **headers})
 
 
-async def _whole(body: bytes, script: Script, peer: Peer, headers: dict[str, str]) -> None:
+async def _whole(body: bytes, script: Script, peer: Peer, headers: dict[str, str], kind: str = JSON) -> None:
     if script.cut_after is None:
-        await peer.respond(200, body, {"content-type": JSON, **headers})
+        await peer.respond(200, body, {"content-type": kind, **headers})
         return
-    await peer.start(200, {"content-type": JSON, "content-length": str(len(body)), **headers})
+    await peer.start(200, {"content-type": kind, "content-length": str(len(body)), **headers})
     await peer.write(body[: len(body) // 2])
     raise Cut
 

@@ -1,4 +1,4 @@
-"""A request as the demo provider sees it: a forgiving, typed view of a JSON body."""
+"""A request as the demo provider sees it: a forgiving, typed view of a JSON body or a multipart form."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from troyproxy.wire.multipart import Form, boundary_of, scan
+
 MAX_CHOICES: Final = 8
+_MEANT: Final[Mapping[object, object]] = {"true": True, "false": False}
 TEXT_LIMIT: Final = 4000
 """Characters of a message that are looked at."""
 
@@ -40,20 +43,24 @@ class Ask:
     choices: int
     wants_json: bool
     reasons: bool
+    file_bytes: int = 0
+    """The size of the first file of a form."""
 
 
-def ask_of(raw: bytes) -> Ask | None:
-    """Return the request in *raw*, or None when it is no JSON object with a model."""
+def ask_of(raw: bytes, content_type: bytes = b"") -> Ask | None:
+    """Return the request in *raw*, or None when it is no JSON object or form with a model."""
     try:
-        body = json.loads(raw)
+        form = scan(raw, boundary_of(content_type)) if content_type.startswith(b"multipart/") else None
+        body: object = json.loads(raw) if form is None else _fields(form)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(body, dict) or not isinstance(body.get("model"), str):
+    model = body.get("model") if isinstance(body, dict) else None
+    if not isinstance(body, dict) or not isinstance(model, str):
         return None
     role, text = _last(body)
     return Ask(
         body=body,
-        model=body["model"],
+        model=model,
         role=role,
         text=text,
         prompt_tokens=max(1, -(-len(raw) // 4)),
@@ -65,7 +72,16 @@ def ask_of(raw: bytes) -> Ask | None:
         choices=min(max(1, _integer(body.get("n")) or 1), MAX_CHOICES),
         wants_json=_mapping(body.get("response_format")).get("type") in {"json_object", "json_schema"},
         reasons=body.get("reasoning_effort", "none") != "none" or bool(body.get("reasoning")),
+        file_bytes=next((part.end - part.start for part in (form.parts if form else ()) if part.is_file), 0),
     )
+
+
+def _fields(form: Form) -> dict[str, object]:
+    """Return the fields of a form, flags and the number ``n`` as JSON would have them."""
+    fields: dict[str, object] = {part.name: form.text(part.name) for part in form.parts if not part.is_file}
+    number = str(fields.get("n", ""))
+    counted = {"n": int(number)} if number.isdecimal() and len(number) < 5 else {}
+    return {name: _MEANT.get(value, value) for name, value in fields.items()} | counted
 
 
 def _mapping(value: object) -> Mapping[str, object]:

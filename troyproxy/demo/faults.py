@@ -6,7 +6,7 @@
     hang                      no answer at all, until the client leaves
     slow, slow-MS             every token takes MS milliseconds (200)
     first-MS                  MS milliseconds before the first byte
-    cut, cut-N                the connection is lost after N events (2); not a stream: in the middle of the body
+    cut, cut-N                the connection is lost after N events or pieces (2); of one piece, in its middle
     empty                     200 without a body
     garbage                   200 with an HTML page
     error-event               a role, then an error object instead of output (not a stream: the error object under 200)

@@ -44,4 +44,5 @@ def demo_provider() -> Provider:
 def demo_combo() -> Combo:
     """Return the combo whose first member fails and whose second answers."""
     members = tuple(Member(model=f"{PROVIDER}/{name}") for name in (FIRST, SECOND))
-    return Combo(id=PROVIDER, name=PROVIDER, members=members, origin=Origin.BUILTIN)
+    same = MappingProxyType({"allow_mixed_embeddings": True})  # its vectors come from the input alone
+    return Combo(id=PROVIDER, name=PROVIDER, members=members, config=same, origin=Origin.BUILTIN)
