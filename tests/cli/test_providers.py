@@ -3,6 +3,9 @@ from __future__ import annotations
 import pytest
 
 from tests.cli.conftest import Shell
+from troyproxy.catalog.providers import Account, StoredProvider
+from troyproxy.catalog.secret import Secret
+from troyproxy.cli.session import Session, run_with
 
 KEY = "gsk_0123456789abcdefghijklmnop"
 
@@ -57,3 +60,24 @@ def test_a_provider_without_a_known_model_wants_one_named(shell: Shell) -> None:
     done = shell("providers", "test", "local")
     assert done.status == 1
     assert "name one with --model" in done.err
+
+
+async def _stored(found: Session) -> None:
+    config = {"base_url": "http://127.0.0.1:1/v1", "default_model": "m"}
+    account = Account("own#a", "own", "a", Secret(KEY))
+    await found.services.store.providers.add(StoredProvider("own", config), accounts=[account])
+
+
+def test_providers_of_the_database_are_listed_without_their_keys(shell: Shell) -> None:
+    run_with(None, _stored)
+    listed = shell("providers", "list", "--json")
+    [own] = listed.json()
+    assert (own["id"], own["origin"], [account["name"] for account in own["accounts"]]) == ("own", "database", ["a"])
+    assert KEY not in listed.out
+
+
+def test_a_provider_of_the_database_can_be_tested(shell: Shell) -> None:
+    run_with(None, _stored)
+    done = shell("providers", "test", "own")
+    assert done.status == 1
+    assert "troyproxy: own/m did not answer: HTTP 502: " in done.err

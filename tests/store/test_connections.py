@@ -8,7 +8,7 @@ from sqlalchemy import select
 from tests.fakes import FakeClock
 from troyproxy.catalog.providers import Account, Origin
 from troyproxy.catalog.secret import Secret
-from troyproxy.errors import ConfigError, Conflict, NotFound
+from troyproxy.errors import ConfigError, Conflict, NotFound, PreconditionFailed
 from troyproxy.store.secrets import SecretBox
 from troyproxy.store.store import SqlStore
 from troyproxy.store.tables import CONNECTIONS
@@ -35,7 +35,7 @@ BARE = Account(id="local#main", provider="local", name="main")
 
 async def test_a_connection_comes_back_as_it_was_stored(store: SqlStore, clock: FakeClock) -> None:
     stored = await store.connections.add(TEAM)
-    assert stored == replace(TEAM, created_at=clock.now(), origin=Origin.DATABASE)
+    assert stored == replace(TEAM, created_at=clock.now(), origin=Origin.DATABASE, version=1)
     assert await store.connections.list() == [stored]
 
 
@@ -59,6 +59,47 @@ async def test_a_name_is_taken_in_any_case_but_once_per_provider(store: SqlStore
         await store.connections.add(replace(TEAM, id="openai#TEAM-A", name="TEAM-A"))
     await store.connections.add(replace(TEAM, id="groq#team-a", provider="groq"))
     assert len(await store.connections.list()) == 2
+
+
+async def test_a_connection_is_found_by_its_id(store: SqlStore) -> None:
+    stored = await store.connections.add(TEAM)
+    assert await store.connections.find(TEAM.id) == stored
+    assert await store.connections.find("openai#nobody") is None
+
+
+async def test_a_replaced_connection_is_one_version_later_and_as_old_as_before(
+    store: SqlStore, clock: FakeClock
+) -> None:
+    first = await store.connections.add(TEAM)
+    clock.move(5)
+    second = await store.connections.replace(replace(TEAM, tier=None, api_key=None), expected_version=1)
+    assert second == replace(first, tier=None, api_key=None, version=2)
+    assert await store.connections.list() == [second]
+
+
+async def test_a_version_that_is_not_stored_changes_nothing(store: SqlStore) -> None:
+    first = await store.connections.add(TEAM)
+    with pytest.raises(PreconditionFailed, match="version 1, not 2"):
+        await store.connections.replace(replace(TEAM, tier=None), expected_version=2)
+    assert await store.connections.list() == [first]
+
+
+async def test_replacing_what_is_not_there_is_not_found(store: SqlStore) -> None:
+    with pytest.raises(NotFound, match="openai#team-a"):
+        await store.connections.replace(TEAM)
+
+
+async def test_a_replacement_cannot_take_the_name_of_another(store: SqlStore) -> None:
+    await store.connections.add(TEAM)
+    other = await store.connections.add(replace(TEAM, id="openai#b", name="b"))
+    with pytest.raises(Conflict, match="openai has a connection of this name"):
+        await store.connections.replace(replace(other, name="Team-A"))
+
+
+async def test_a_replacement_moves_the_revision(store: SqlStore) -> None:
+    await store.connections.add(TEAM)
+    await store.connections.replace(TEAM)
+    assert await store.control.revision() == 2
 
 
 async def test_a_removed_connection_is_gone_and_the_revision_moved(store: SqlStore) -> None:

@@ -81,10 +81,22 @@ class Account:
     active: bool = True
     created_at: float = 0.0
     origin: Origin = Origin.FILE
+    version: int = 0
+    """Counts the writes of one that lives in the database; 0 elsewhere."""
 
     def usable(self, now: float) -> bool:
         """Whether the account may be used at *now* (unix seconds)."""
         return self.active and (self.token_expires_at is None or self.token_expires_at > now)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredProvider:
+    """A provider that lives in the database: what was written, as in the config file, without its accounts."""
+
+    id: str
+    config: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    version: int = 0
+    created_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from troyproxy.auto.fitness import Task
+from troyproxy.auto.tiers import EconomicTier
 from troyproxy.catalog import naming
 from troyproxy.catalog.models import EFFORTS, Price, ToolCalls
 from troyproxy.catalog.providers import BEARER, NO_AUTH, X_API_KEY, Auth, EffortSpelling, Timeouts
@@ -31,6 +33,11 @@ TEXT: Final = leaves.text()
 
 # --- models ---------------------------------------------------------------------------------------------------------
 
+
+def _fitness(**given: float) -> Mapping[str, float]:
+    return MappingProxyType(given)
+
+
 PRICE: Final = record({k: leaves.number(0) for k in ("input", "output", "cached")}, Price)
 MODEL: Final = record(
     {
@@ -40,12 +47,14 @@ MODEL: Final = record(
         "price": PRICE,
         "tool_calls": leaf(lambda v: ToolCalls(str(v)), "reliable or drifts", {"enum": [*ToolCalls]}),
         "efforts": listing(leaves.one_of(*EFFORTS)),
+        "tier": leaves.one_of(*EconomicTier),
+        "fitness": record(dict.fromkeys(Task, leaves.number(0, 1)), _fitness),
         "aliases": listing(TEXT),
         "no_sampling_with_effort": leaves.FLAG,
     },
     ModelEntry,
 )
-MODELS: Final = mapping(nullable(MODEL, ModelEntry))
+MODELS: Final = mapping(nullable(MODEL, ModelEntry), leaves.printable)
 
 
 def _names_only(names: Iterable[str]) -> Mapping[str, ModelEntry]:
@@ -84,30 +93,35 @@ _PER: Final = ("minute", "hour", "day", "month")
 
 
 def _quota(**given: object) -> Mapping[str, object]:
-    if not {"requests", "tokens"} & given.keys():
-        raise Wrong("", "needs requests or tokens")
+    if not {"requests", "tokens", "usd"} & given.keys():
+        raise Wrong("", "needs requests, tokens or usd")
     return MappingProxyType(given)
 
 
-ACCOUNT: Final = record(
+QUOTA: Final = record(
     {
-        "name": leaves.named(naming.account_name),
-        "api_key": leaves.CREDENTIAL,
-        "models": listing(TEXT),
-        "default_model": TEXT,
-        "tier": TEXT,
-        "priority": leaves.whole(-1_000_000, 1_000_000),
-        "quota": record(
-            {"requests": leaves.whole(1), "tokens": leaves.whole(1), "per": leaves.one_of(*_PER)}, _quota, ["per"]
-        ),
-        "quota_reset_interval_s": leaves.number(1),
-        "max_inflight": leaves.whole(1),
-        "token_expires_at": leaves.MOMENT,
-        "active": leaves.FLAG,
+        "requests": leaves.whole(1),
+        "tokens": leaves.whole(1),
+        "usd": leaves.number(0.000_001),
+        "per": leaves.one_of(*_PER),
     },
-    AccountEntry,
-    ["name"],
+    _quota,
+    ["per"],
 )
+ACCOUNT_FIELDS: Final[Mapping[str, Shape[object]]] = {
+    "name": leaves.named(naming.account_name),
+    "api_key": leaves.CREDENTIAL,
+    "models": listing(TEXT),
+    "default_model": TEXT,
+    "tier": TEXT,
+    "priority": leaves.whole(-1_000_000, 1_000_000),
+    "quota": QUOTA,
+    "quota_reset_interval_s": leaves.number(1),
+    "max_inflight": leaves.whole(1),
+    "token_expires_at": leaves.MOMENT,
+    "active": leaves.FLAG,
+}
+ACCOUNT: Final = record(ACCOUNT_FIELDS, AccountEntry, ["name"])
 
 
 def _provider(**given: object) -> ProviderEntry:
@@ -125,29 +139,24 @@ ACCEPTS: Final = record(
     },
     AcceptsEntry,
 )
-PROVIDER: Final = record(
-    {
-        "base_url": leaves.BASE_URL,
-        "app": leaves.APP,
-        "aliases": listing(leaves.named(naming.provider_id)),
-        "auth": AUTH,
-        "headers": mapping(leaves.HEADER_VALUE, leaves.header_name),
-        "query": mapping(leaves.HEADER_VALUE),
-        "ca_file": TEXT,
-        "proxy": leaves.PROXY,
-        "timeouts": record(
-            {
-                f"{k}_s": leaves.number(0.001, 86_400)
-                for k in ("connect", "first_byte", "first_output", "idle", "total")
-            },
-            Timeouts,
-        ),
-        "max_inflight": leaves.whole(1),
-        "leak": leaves.LEAK_MODE,
-        "accepts": ACCEPTS,
-        "default_model": TEXT,
-        "models": _listed_models(),
-        "accounts": listing(ACCOUNT),
-    },
-    _provider,
-)
+PROVIDER_FIELDS: Final[Mapping[str, Shape[object]]] = {
+    "base_url": leaves.BASE_URL,
+    "app": leaves.APP,
+    "aliases": listing(leaves.named(naming.provider_id)),
+    "auth": AUTH,
+    "headers": mapping(leaves.HEADER_VALUE, leaves.header_name),
+    "query": mapping(leaves.HEADER_VALUE, leaves.printable),
+    "ca_file": TEXT,
+    "proxy": leaves.PROXY,
+    "timeouts": record(
+        {f"{k}_s": leaves.number(0.001, 86_400) for k in ("connect", "first_byte", "first_output", "idle", "total")},
+        Timeouts,
+    ),
+    "max_inflight": leaves.whole(1),
+    "leak": leaves.LEAK_MODE,
+    "accepts": ACCEPTS,
+    "default_model": TEXT,
+    "models": _listed_models(),
+    "accounts": listing(ACCOUNT),
+}
+PROVIDER: Final = record(PROVIDER_FIELDS, _provider)
