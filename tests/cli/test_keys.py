@@ -66,7 +66,7 @@ def test_a_key_is_revoked_by_its_id_too(shell: Shell) -> None:
 
 def test_a_key_that_is_not_there_cannot_be_revoked(shell: Shell) -> None:
     done = shell("keys", "revoke", "ghost")
-    assert (done.status, done.err) == (1, "troyproxy: there is no key ghost: see `troyproxy keys list`\n")
+    assert (done.status, done.err) == (1, "troyproxy: there is no key 'ghost'\n")
 
 
 FILE = "keys: [{name: ci, key: 0123456789abcdef}]\n"
@@ -77,12 +77,12 @@ def test_keys_of_the_file_are_listed_too(shell: Shell) -> None:
     assert [(key["name"], key["origin"]) for key in shell("keys", "list", "--json").json()] == [("ci", "file")]
 
 
-@pytest.mark.parametrize("words", [("create", "ci"), ("revoke", "ci")])
+@pytest.mark.parametrize("words", [("create", "ci"), ("revoke", "ci"), ("rotate", "ci"), ("delete", "ci")])
 def test_a_key_of_the_file_is_changed_there(shell: Shell, words: tuple[str, ...]) -> None:
     shell.write("troyproxy.yaml", FILE)
     done = shell("keys", *words)
     assert done.status == 1
-    assert "stands in the config file" in done.err
+    assert "belongs to troyproxy.yaml; change it there" in done.err
 
 
 def test_an_unknown_preferred_provider_is_a_warning(shell: Shell) -> None:
@@ -100,3 +100,57 @@ def test_an_expired_key_is_shown_as_such(shell: Shell) -> None:
 def test_a_bad_name_or_moment_is_a_usage_error(shell: Shell, words: tuple[str, ...]) -> None:
     done = shell("keys", "create", *words)
     assert (done.status, done.out) == (2, "")
+
+
+def test_limits_and_budgets_are_options(shell: Shell) -> None:
+    words = ("--requests-per-minute", "60", "--tokens-per-minute", "9000", "--budget-day", "0.5", "--budget-month", "9")
+    made = shell("keys", "create", "ci", *words, "--json").json()
+    assert made["limits"] == {
+        "requests_per_minute": 60.0,
+        "tokens_per_minute": 9000.0,
+        "budget_usd_per_day": 0.5,
+        "budget_usd_per_month": 9.0,
+    }
+    assert "requests_per_minute=60,tokens_per_minute=9000" in shell("keys", "list").out
+
+
+@pytest.mark.parametrize("words", [("--requests-per-minute", "0"), ("--budget-day", "-1")])
+def test_a_limit_out_of_range_fails_and_is_named(shell: Shell, words: tuple[str, ...]) -> None:
+    done = shell("keys", "create", "ci", *words)
+    assert (done.status, done.out) == (1, "")
+    assert "limits." in done.err
+
+
+def test_a_rotated_key_gets_a_new_secret_and_keeps_the_rest(shell: Shell) -> None:
+    made = shell("keys", "create", "ci", "--models", "daily", "--json").json()
+    rotated = shell("keys", "rotate", "ci")
+    assert SECRET.fullmatch(rotated.out.strip())
+    assert rotated.out.strip() != made.pop("key")
+    assert "has a new secret; it is not shown again" in rotated.err
+    assert shell("keys", "list", "--json").json() == [made]
+
+
+def test_the_old_secret_may_go_on_for_a_while(shell: Shell) -> None:
+    shell("keys", "create", "ci")
+    rotated = shell("keys", "rotate", "ci", "--grace", "1h", "--json").json()
+    assert SECRET.fullmatch(rotated["key"])
+    assert rotated["old_secret_until"] is not None
+
+
+def test_a_grace_that_is_no_time_is_a_usage_error(shell: Shell) -> None:
+    shell("keys", "create", "ci")
+    assert shell("keys", "rotate", "ci", "--grace", "soon").status == 2
+
+
+def test_a_revoked_key_gets_no_new_secret(shell: Shell) -> None:
+    shell("keys", "create", "ci")
+    shell("keys", "revoke", "ci")
+    done = shell("keys", "rotate", "ci")
+    assert (done.status, done.out, "revoked" in done.err) == (1, "", True)
+
+
+def test_a_deleted_key_frees_its_name(shell: Shell) -> None:
+    shell("keys", "create", "ci")
+    assert shell("keys", "delete", "ci").out == "the key ci is gone\n"
+    made = shell("keys", "create", "ci", "--json").json()
+    assert shell("keys", "delete", made["id"], "--json").json() == {"id": made["id"], "deleted": True}

@@ -1,65 +1,24 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from dataclasses import replace
 
 import pytest
 
-from tests.asgi import Scope, http_scope
-from tests.fake_store import FakeKeys
 from tests.fakes import FakeClock
+from tests.proxy.door import OWN, STORED, WRONG, Desk, key_of, scope_of
 from troyproxy.catalog.keys import Key
-from troyproxy.catalog.snapshot import Snapshot, build
 from troyproxy.errors import ConfigError, InvalidAPIKey, StoreUnavailable
 from troyproxy.proxy import authenticator
 from troyproxy.proxy.authenticator import (
     AGAIN_S,
     KNOWN_S,
     UNKNOWN_S,
-    Authenticator,
     FixedKeys,
     presented_key,
 )
 
 pytestmark = pytest.mark.anyio
-
-STORED = "sk-troy-" + "0a" * 24
-WRONG = "sk-troy-" + "ff" * 24
-OWN = "a key of the file, any text"
-
-
-def _key(name: str, secret: str) -> Key:
-    return Key(name, name, hashlib.sha256(secret.encode()).digest())
-
-
-def _scope(**headers: str | bytes) -> Scope:
-    raw = [
-        (name.replace("_", "-").encode(), text if isinstance(text, bytes) else text.encode())
-        for name, text in headers.items()
-    ]
-    return http_scope(headers=raw)
-
-
-class Desk:
-    def __init__(self, clock: FakeClock) -> None:
-        self.clock, self.keys = clock, FakeKeys(_key("stored", STORED))
-        self.snapshot = build([], keys=[_key("own", OWN)])
-        self.door = Authenticator(snapshot=self._current, keys=self.keys, clock=clock)
-
-    def _current(self) -> Snapshot:
-        return self.snapshot
-
-    async def name(self, secret: str | bytes) -> str:
-        token = secret if isinstance(secret, bytes) else secret.encode()
-        key = await self.door.authenticate(_scope(authorization=b"Bearer " + token))
-        assert key is not None
-        return key.name
-
-    async def refuses(self, secret: str | bytes) -> bool:
-        with pytest.raises(InvalidAPIKey):
-            await self.name(secret)
-        return True
 
 
 @pytest.fixture
@@ -82,7 +41,7 @@ def desk(clock: FakeClock) -> Desk:
     ],
 )
 def test_authorization_decides_alone(headers: dict[str, str], key: bytes | None) -> None:
-    assert presented_key(tuple(_scope(**headers)["headers"])) == key
+    assert presented_key(tuple(scope_of(**headers)["headers"])) == key
 
 
 async def test_a_key_of_the_file_needs_no_database(desk: Desk) -> None:
@@ -120,7 +79,7 @@ async def test_a_wrong_key_is_remembered_for_a_moment(desk: Desk) -> None:
 
 async def test_no_key_is_refused(desk: Desk) -> None:
     with pytest.raises(InvalidAPIKey):
-        await desk.door.authenticate(_scope())
+        await desk.door.authenticate(scope_of())
 
 
 async def test_a_revoked_key_is_refused_once_the_caches_are_dropped(desk: Desk) -> None:
@@ -216,7 +175,7 @@ async def test_what_was_read_before_a_revocation_is_not_remembered_after_it(
 
 async def test_a_guard_has_keys_of_its_own() -> None:
     door = FixedKeys({"ci": "sixteen bytes and more"})
-    key = await door.authenticate(_scope(x_api_key="sixteen bytes and more"))
+    key = await door.authenticate(scope_of(x_api_key="sixteen bytes and more"))
     assert key is not None
     assert key.name == "ci"
 
@@ -224,9 +183,20 @@ async def test_a_guard_has_keys_of_its_own() -> None:
 @pytest.mark.parametrize("headers", [{}, {"x_api_key": "another key altogether"}])
 async def test_a_guard_refuses_others(headers: dict[str, str]) -> None:
     with pytest.raises(InvalidAPIKey):
-        await FixedKeys({"ci": "sixteen bytes and more"}).authenticate(_scope(**headers))
+        await FixedKeys({"ci": "sixteen bytes and more"}).authenticate(scope_of(**headers))
 
 
 def test_a_guards_key_must_not_be_guessable() -> None:
     with pytest.raises(ConfigError, match="ci"):
         FixedKeys({"ci": "short"})
+
+
+async def test_an_old_secret_works_until_its_grace_is_over_although_it_is_cached(desk: Desk) -> None:
+    rotated = replace(
+        key_of("stored", WRONG), previous_digest=key_of("stored", STORED).digest, previous_until=desk.clock.now() + 10
+    )
+    desk.keys.held["stored"] = rotated
+    assert (await desk.name(STORED), await desk.name(WRONG)) == ("stored", "stored")
+    desk.clock.move(10)
+    assert await desk.refuses(STORED)
+    assert (await desk.name(WRONG), desk.keys.lookups) == ("stored", 2)

@@ -2,7 +2,8 @@
 
 Keys made by the gateway are ``sk-troy-`` and 48 hex digits; keys given in the file may be any 16 to 512 bytes. Missing
 and wrong keys get the same answer. Keys of the database are cached; the cache is dropped whenever the control row
-moves, so that a revocation takes effect within a second.
+moves, so that a revocation takes effect within a second. A flood of wrong keys is looked up once per key and a few at
+a time, so that it never takes the database away from others; a key that is known waits behind it for a second at most.
 
 While the database is down, a key that was seen before goes on: what would revoke it cannot be heard then. A key that
 was not is neither let in nor called wrong: its caller gets 503 and tries again.
@@ -15,6 +16,7 @@ import hashlib
 import hmac
 import ipaddress
 import re
+import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -23,13 +25,21 @@ from cachetools import LRUCache, TTLCache
 
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.snapshot import Snapshot
-from troyproxy.errors import ConfigError, ForbiddenOrigin, InvalidAPIKey, StoreUnavailable, UnsupportedMediaType
+from troyproxy.errors import (
+    ConfigError,
+    ForbiddenOrigin,
+    InvalidAPIKey,
+    Overloaded,
+    StoreUnavailable,
+    UnsupportedMediaType,
+)
 from troyproxy.ports import Clock, Headers, KeyRepository
 from troyproxy.proxy.call import Scope, raw_headers
 
 Authenticate = Callable[[Scope], Awaitable[Key | None]]
 """Returns the caller's key, None for an open door; raises InvalidAPIKey, ForbiddenOrigin, StoreUnavailable, …"""
 
+KEY_PREFIX: Final = "sk-troy-"
 GENERATED: Final = re.compile(rb"sk-troy-[0-9a-f]{48}")
 SHORTEST, LONGEST = 16, 512
 KNOWN_BOUND: Final = 10_000
@@ -40,6 +50,10 @@ LOOK_S: Final = 1.0
 """How long a request with a known key waits for a database that hangs."""
 UNKNOWN_BOUND: Final = 4096
 UNKNOWN_S: Final = 5.0
+LOOKUPS: Final = 4
+"""Keys that are looked up at the same moment."""
+QUEUE: Final = 1000
+"""Keys that may wait for that; a request with one more is told that we are busy (503)."""
 
 
 def presented_key(headers: Headers) -> bytes | None:
@@ -55,6 +69,11 @@ def presented_key(headers: Headers) -> bytes | None:
 def digest_of(secret: bytes) -> bytes:
     """Return what is stored of a key."""
     return hashlib.sha256(secret).digest()
+
+
+def generate_key() -> str:
+    """Return a new client key: ``sk-troy-`` and 48 hex digits."""
+    return KEY_PREFIX + secrets.token_hex(24)
 
 
 class FixedKeys:
@@ -92,6 +111,9 @@ class Authenticator:
         self._snapshot, self._keys, self._clock = snapshot, keys, clock
         self._known: LRUCache[bytes, _Known] = LRUCache(KNOWN_BOUND)
         self._unknown: TTLCache[bytes, bool] = TTLCache(UNKNOWN_BOUND, UNKNOWN_S, timer=clock.now)
+        self._asking: dict[bytes, asyncio.Task[Key | None]] = {}
+        self._lookups: set[asyncio.Task[Key | None]] = set()
+        self._places = asyncio.Semaphore(LOOKUPS)
         self._epoch = 0
 
     async def authenticate(self, scope: Scope) -> Key | None:
@@ -101,7 +123,8 @@ class Authenticator:
             raise InvalidAPIKey
         digest = digest_of(presented)
         key = self._snapshot().keys.get(digest) or await self._stored(presented, digest)
-        if key is None or not hmac.compare_digest(key.digest, digest) or not key.valid(self._clock.now()):
+        now = self._clock.now()
+        if key is None or not _is_one_of(digest, key.digests(now)) or not key.valid(now):
             raise InvalidAPIKey
         return key
 
@@ -121,8 +144,9 @@ class Authenticator:
             return known.key
 
     async def _look(self, digest: bytes) -> Key | None:
+        """Look the key up, together with whoever asks for it at the same moment."""
         epoch = self._epoch
-        key = await self._keys.find(digest)
+        key = await self._found(digest)
         if epoch != self._epoch:
             return key  # read before what is to be forgotten: good for this request only
         if key is None:
@@ -132,11 +156,40 @@ class Authenticator:
             self._known[digest] = _Known(key, self._clock.now() + KNOWN_S)
         return key
 
+    async def _found(self, digest: bytes) -> Key | None:
+        task = self._asking.get(digest)
+        if task is None:
+            if len(self._lookups) >= QUEUE:
+                raise Overloaded("too many unknown keys are being looked up; try again")
+            task = self._asking[digest] = asyncio.get_running_loop().create_task(self._find(digest))
+            self._lookups.add(task)
+            task.add_done_callback(lambda done: self._answered(digest, done))
+        # One caller's hanging up must not end the lookup that others wait for.
+        return await asyncio.shield(task)
+
+    async def _find(self, digest: bytes) -> Key | None:
+        async with self._places:
+            return await self._keys.find(digest)
+
+    def _answered(self, digest: bytes, done: asyncio.Task[Key | None]) -> None:
+        self._lookups.discard(done)
+        if self._asking.get(digest) is done:
+            del self._asking[digest]
+        if not done.cancelled():
+            done.exception()  # whoever waited has it; nobody may have
+
     def forget(self) -> None:
-        """Drop what is cached: keys were created or revoked."""
+        """Drop what is cached: keys were created or revoked. Lookups under way are answered to their askers only."""
         self._epoch += 1
+        self._asking.clear()
         self._known.clear()
         self._unknown.clear()
+
+
+def _is_one_of(digest: bytes, digests: tuple[bytes, ...]) -> bool:
+    """Compare with every one of *digests*, so that the time tells nothing."""
+    same = [hmac.compare_digest(digest, other) for other in digests]
+    return any(same)
 
 
 class OpenDoor:
