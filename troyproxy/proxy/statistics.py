@@ -1,0 +1,74 @@
+"""What is measured of every candidate (provider, model, account): how much it carries, how often, how well, how fast.
+
+Of this process, and of what others tell it. Bounded: the candidates that were least recently used are forgotten first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+from cachetools import LRUCache
+
+from troyproxy.accounting.finished import Finished
+from troyproxy.accounting.track import Measures, Track
+
+TRACKS: Final = 10_000
+UNMEASURED: Final = Measures()
+
+Key = tuple[str, str, str]
+"""Provider, model (the id that is sent upstream), name of the account."""
+
+
+class Statistics:
+    """Owns the tracks, and the attempts in flight of this process."""
+
+    def __init__(self, *, bound: int = TRACKS) -> None:
+        self._tracks: LRUCache[Key, Track] = LRUCache(bound)
+        self._inflight: Counter[Key] = Counter()
+
+    def carry(self, key: Key) -> None:
+        """An attempt begins."""
+        self._inflight[key] += 1
+
+    def release(self, key: Key) -> None:
+        """An attempt that began has ended, however."""
+        self._inflight[key] -= 1
+        if self._inflight[key] <= 0:
+            del self._inflight[key]
+
+    def inflight(self, key: Key) -> int:
+        """Return how many attempts the candidate carries now.
+
+        They are counted for each model of an account: to choose among models of one account is to choose among these.
+        """
+        return self._inflight[key]
+
+    def note(self, finished: Finished) -> None:
+        """Write down an attempt that has ended."""
+        key = (finished.provider, finished.model, finished.account)
+        track = self._tracks.get(key)
+        if track is None:
+            track = self._tracks[key] = Track()
+        track.note(finished.at, ok=finished.ok, latency_ms=finished.latency_ms)
+
+    def begin_anew(self, past: Iterable[Finished]) -> None:
+        """Forget what was measured, and take over *past*, oldest first."""
+        self._tracks.clear()
+        for finished in past:
+            self.note(finished)
+
+    def measures(self, key: Key, now: float) -> Measures:
+        """Return the figures of a candidate, at most a second old."""
+        track = self._tracks.get(key)
+        return UNMEASURED if track is None else track.measures(now)
+
+    def use(self, key: Key, now: float) -> tuple[int, float]:
+        """Return the requests of the last 60 minutes and when the latest began, as of now: figures may be older."""
+        track = self._tracks.get(key)
+        return (0, 0.0) if track is None else (track.recent(now), track.last_used_at)
+
+    def __len__(self) -> int:
+        """Return how many candidates are remembered."""
+        return len(self._tracks)
