@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import hmac
+from dataclasses import replace
+
 import pytest
+from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from tests.api.house import KEY, TOKEN, House
 from tests.asgi import drive, http_scope
 from tests.fakes import FakeClock
-from troyproxy.api.admin.guard import PEERS, WRONG_TOKENS, AdminGuard
+from troyproxy.api.admin.guard import AdminGuard
+from troyproxy.api.wrong_tokens import PEERS, WRONG_TOKENS, WrongTokens
 from troyproxy.catalog.secret import Secret
 from troyproxy.errors import InvalidAPIKey, RateLimited
 
@@ -27,7 +32,7 @@ def guess(guard: AdminGuard, token: str | bytes | None, peer: str | None = "10.0
 
 @pytest.fixture
 def guard(clock: FakeClock) -> AdminGuard:
-    return AdminGuard(Secret(TOKEN), clock)
+    return AdminGuard(Secret(TOKEN), WrongTokens(clock))
 
 
 def test_the_token_opens(guard: AdminGuard) -> None:
@@ -91,6 +96,50 @@ def test_the_memory_of_wrong_tokens_is_bounded(guard: AdminGuard) -> None:
     assert len(guard._wrong) == PEERS
 
 
+def behind_a_proxy(house: House, trusted: list[str]) -> House:
+    """Return the house as uvicorn serves it to a reverse proxy at 127.0.0.1."""
+    return replace(house, app=ProxyHeadersMiddleware(house.app, trusted_hosts=trusted))  # type: ignore[arg-type]  # same messages, other names
+
+
+@pytest.mark.anyio
+async def test_behind_a_trusted_proxy_each_client_counts_for_itself(house: House) -> None:
+    front = behind_a_proxy(house, ["127.0.0.1"])
+    for _ in range(WRONG_TOKENS):
+        await front.ask("GET", "/api/status", authorization="Bearer x", x_forwarded_for="203.0.113.7")
+    asked = [await front.ask("GET", "/api/status", x_forwarded_for=peer) for peer in ("203.0.113.7", "203.0.113.8")]
+    assert [answer.status for answer in asked] == [429, 200]
+
+
+@pytest.mark.anyio
+async def test_what_a_client_adds_before_the_proxy_does_not_hide_it(house: House) -> None:
+    front = behind_a_proxy(house, ["127.0.0.1"])
+    for number in range(WRONG_TOKENS):
+        said = f"198.51.100.{number}, 203.0.113.7"
+        await front.ask("GET", "/api/status", authorization="Bearer x", x_forwarded_for=said)
+    assert (await front.ask("GET", "/api/status", x_forwarded_for="203.0.113.7")).status == 429
+
+
+@pytest.mark.anyio
+async def test_a_peer_that_is_no_trusted_proxy_cannot_pretend_to_be_many(house: House) -> None:
+    front = behind_a_proxy(house, ["192.0.2.1"])
+    for number in range(WRONG_TOKENS):
+        forwarded = f"203.0.113.{number}"
+        await front.ask("GET", "/api/status", authorization="Bearer x", x_forwarded_for=forwarded)
+    assert (await front.ask("GET", "/api/status", x_forwarded_for="203.0.113.99")).status == 429
+
+
+def test_a_token_is_compared_as_bytes_in_constant_time(guard: AdminGuard, monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[tuple[object, object]] = []
+
+    def noting(left: bytes, right: bytes) -> bool:
+        compared.append((type(left), type(right)))
+        return False
+
+    monkeypatch.setattr(hmac, "compare_digest", noting)
+    guess(guard, "x")
+    assert compared == [(bytes, bytes)]
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("token", [f"Bearer {KEY}", "Bearer ü", ""])
 async def test_a_401_is_in_the_envelope_and_in_no_cache(house: House, token: str) -> None:
@@ -114,6 +163,28 @@ async def test_a_429_says_when(house: House) -> None:
         await house.ask("GET", "/api/status", authorization="Bearer x")
     answer = await house.ask("GET", "/api/combos")
     assert (answer.status, answer.json()["error"]["code"], answer.header("retry-after")) == (429, "rate_limited", "60")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("guessed", "shut"), [("/metrics", "/api/status"), ("/api/status", "/metrics")])
+async def test_the_metrics_are_no_way_round_the_limit_on_guesses(house: House, guessed: str, shut: str) -> None:
+    for _ in range(WRONG_TOKENS):
+        assert (await house.ask("GET", guessed, authorization="Bearer x", via="proxy")).status == 401
+    assert (await house.ask("GET", shut, via="proxy")).status == 429
+
+
+@pytest.mark.anyio
+async def test_a_peer_that_is_shut_out_reads_the_metrics_that_need_no_token(house: House) -> None:
+    for _ in range(WRONG_TOKENS):
+        await house.ask("GET", "/api/status", authorization="Bearer x")
+    assert (await house.ask("GET", "/metrics")).status == 200
+
+
+@pytest.mark.anyio
+async def test_metrics_without_a_token_are_no_guess(house: House) -> None:
+    for _ in range(3 * WRONG_TOKENS):
+        await house.ask("GET", "/metrics", authorization="", via="proxy")
+    assert (await house.ask("GET", "/metrics", via="proxy")).status == 200
 
 
 @pytest.mark.anyio

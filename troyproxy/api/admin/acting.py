@@ -6,10 +6,19 @@ import secrets
 from collections.abc import Mapping
 from typing import Final
 
+from troyproxy.api.admin.acting_schemas import CHAT, CLEARED, EXPLANATION, LOCKS, RELOADED, ROUTING
+from troyproxy.api.admin.operation import Operation
 from troyproxy.api.admin.resource import MIB, AdminRequest, Answer, invalid
 from troyproxy.api.services import Services
 from troyproxy.catalog.providers import Provider
-from troyproxy.errors import ConfigError, StoreUnavailable, ValidationFailed
+from troyproxy.errors import (
+    ConfigError,
+    InvalidEffort,
+    ModelNotFound,
+    StoreUnavailable,
+    UnknownVariant,
+    ValidationFailed,
+)
 from troyproxy.proxy.accounts import synthetic
 from troyproxy.proxy.explain import draft_call, explain
 from troyproxy.resilience import health
@@ -25,6 +34,40 @@ class Acting:
 
     def __init__(self, services: Services) -> None:
         self._services = services
+
+    def operations(self) -> list[Operation]:
+        """Return what can be done."""
+        return [
+            Operation(
+                "POST",
+                "/api/explain",
+                self.explain,
+                "actions",
+                "Why a chat request would go where it goes; nothing is called.",
+                {200: EXPLANATION},
+                takes=CHAT,
+                headers=ROUTING,
+                fails=(UnknownVariant, InvalidEffort, ModelNotFound),
+            ),
+            Operation(
+                "POST",
+                "/api/cooldowns/clear",
+                self.clear_cooldowns,
+                "actions",
+                "Lift cooldowns and circuits.",
+                {200: CLEARED},
+                takes=LOCKS,
+            ),
+            Operation(
+                "POST",
+                "/api/config/reload",
+                self.reload,
+                "actions",
+                "Read the configuration again.",
+                {200: RELOADED},
+                fails=(StoreUnavailable,),
+            ),
+        ]
 
     async def explain(self, request: AdminRequest) -> Answer:
         """``POST /api/explain``: a chat request as a client would send it, with its ``x-troy-*`` headers."""
