@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-import http.client
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Final
 
 import pytest
 
-from tests.e2e.client import Open, Response, send
-from tests.e2e.gateway import ADMIN, CHAT, Gateway, chat, client_headers, run_gateway
-from tests.e2e.shapes import DONE, delta, dumps
+from tests.e2e.client import Open
+from tests.e2e.gateway import ADMIN, Gateway, chat, client_headers, run_gateway
+from tests.e2e.nginx import ELSEWHERE, ask, nginx, post
+from tests.e2e.shapes import DONE, delta
 from tests.e2e.until import until
 from tests.e2e.upstreams import ECHO, HANG, SILENCE, Gate, Upstreams, stream
-from tests.services import free_port
-
-SHIPPED: Final = Path(__file__).parents[2] / "deploy" / "nginx" / "troyproxy.conf"
-ELSEWHERE: Final = "127.0.0.2"
-"""A client that is not 127.0.0.1."""
-PATHS: Final = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-AROUND: Final = """
-daemon off;
-{user}
-worker_processes 1;
-pid {folder}/nginx.pid;
-error_log stderr warn;
-events {{ worker_connections 256; }}
-http {{
-    access_log off;
-    {paths}
-    include {folder}/troyproxy.conf;
-}}
-"""
 
 
 @pytest.fixture(scope="module")
@@ -46,50 +23,11 @@ def gateway(folder: Path, upstreams: Upstreams) -> Iterator[Gateway]:
         yield running
 
 
-def configured(folder: Path, port: int, gateway: Gateway) -> Path:
-    """Write nginx's configuration around the shipped file, of which only the two ports change."""
-    shipped = SHIPPED.read_text(encoding="utf-8")
-    for was, now in (("listen 80;", f"listen 127.0.0.1:{port};"), ("127.0.0.1:31337", f"127.0.0.1:{gateway.port}")):
-        assert shipped.count(was) == 1
-        shipped = shipped.replace(was, now)
-    folder.joinpath("troyproxy.conf").write_text(shipped, encoding="utf-8")
-    paths = "".join(f"{name}_temp_path {folder}/{name};" for name in PATHS)
-    main = folder / "nginx.conf"
-    main.write_text(AROUND.format(user="user root;" if os.geteuid() == 0 else "", folder=folder, paths=paths))
-    return main
-
-
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory, gateway: Gateway) -> Iterator[int]:
     """The port of an nginx in front of the gateway."""
-    binary = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-    if binary is None:
-        pytest.skip("needs nginx (Debian package nginx)")
-    folder, number = tmp_path_factory.mktemp("nginx"), free_port()
-    main = configured(folder, number, gateway)
-    with folder.joinpath("log").open("wb") as log:
-        process = subprocess.Popen([binary, "-c", str(main), "-p", str(folder)], stdout=log, stderr=log)
-    try:
-        until(lambda: answers(number, process, folder))
+    with nginx(tmp_path_factory.mktemp("nginx"), gateway) as number:
         yield number
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
-
-
-def answers(port: int, process: subprocess.Popen[bytes], folder: Path) -> bool:
-    assert process.poll() is None, folder.joinpath("log").read_text(encoding="utf-8")
-    # The file is written when the port is bound; before that a connection to the free port could meet itself.
-    return folder.joinpath("nginx.pid").exists() and ask(port, "/healthz").status == 200
-
-
-def ask(port: int, path: str, source: str = "127.0.0.1", **headers: str) -> Response:
-    with closing(Open(send(port, "GET", path, headers=headers.items(), source=source))) as answer:
-        return answer.whole()
-
-
-def post(port: int, payload: dict[str, object]) -> http.client.HTTPConnection:
-    return send(port, "POST", CHAT, dumps(payload), client_headers())
 
 
 def test_a_stream_arrives_event_by_event(port: int, upstreams: Upstreams) -> None:

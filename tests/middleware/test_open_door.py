@@ -72,3 +72,9 @@ async def test_a_post_that_any_web_page_could_make_is_refused(kind: str) -> None
 
 async def test_a_get_needs_no_media_type() -> None:
     assert (await call("GET")).status == 200
+
+
+async def test_pages_that_are_all_allowed_for_a_closed_door_are_not_for_an_open_one() -> None:
+    door = AuthGuard(RawApp(), authenticate=OpenDoor(["*"]).authenticate)
+    headers = {**JSON, "origin": "https://any.example"}
+    assert (await drive(door, http_scope(headers=headers), [{"type": "http.request"}])).status == 403

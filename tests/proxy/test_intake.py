@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import asyncio
 import gzip
+import random
 import zlib
 from collections.abc import Callable, Iterator
 
@@ -17,7 +19,7 @@ from troyproxy.errors import (
     UnsupportedEncoding,
     UnsupportedMediaType,
 )
-from troyproxy.proxy.intake import ClientLeft, content_coding, decode_object, inflate, read_body, require_json
+from troyproxy.proxy.intake import ClientLeft, Patience, content_coding, decode_object, inflate, read_body, require_json
 from troyproxy.wire import coding as codings
 from troyproxy.wire.coding import MAX_PIECE
 
@@ -77,6 +79,30 @@ async def test_a_message_without_a_body_is_an_empty_piece() -> None:
 async def test_a_client_that_leaves_while_it_sends_is_told_apart() -> None:
     with pytest.raises(ClientLeft):
         await _read(b"a", leave=True)
+
+
+async def _slowly(*parts: bytes, every_s: float) -> bytes:
+    """Read a body whose pieces come so far apart."""
+    receive = _receive(*parts)
+
+    async def receive_slowly() -> Message:
+        await asyncio.sleep(every_s)
+        return await receive()
+
+    return await read_body(receive_slowly, (), limit=LIMIT, patience=Patience(stall_s=10.0, total_s=25.0))
+
+
+async def test_a_slow_client_has_its_time() -> None:
+    assert await _slowly(b"a", b"b", every_s=9.0) == b"ab"
+
+
+@pytest.mark.parametrize(("parts", "every_s"), [(1, 11.0), (4, 9.0)])
+async def test_a_body_that_does_not_come_in_time_is_a_bad_request_that_ends_the_connection(
+    parts: int, every_s: float
+) -> None:
+    with pytest.raises(InvalidRequest, match="did not arrive in time") as refused:
+        await _slowly(*[b"x"] * parts, every_s=every_s)
+    assert refused.value.headers["connection"] == "close"
 
 
 async def test_a_declared_length_over_the_limit_is_refused_before_a_byte_is_read() -> None:
@@ -143,6 +169,19 @@ async def test_a_compressed_body_that_breaks_off_is_a_bad_request(coding: str, k
     packed = PACK[coding](bytes(range(256)) * 400)
     with pytest.raises(InvalidRequest, match=coding):
         await _read(packed[: int(len(packed) * keep)], content_encoding=coding)
+
+
+@pytest.mark.parametrize("coding", PACK)
+@pytest.mark.parametrize("behind", [b"\0", b"\0" * 64, b"garbage", b'{"a": 1}'])
+async def test_what_stands_behind_a_compressed_body_is_a_bad_request(coding: str, behind: bytes) -> None:
+    with pytest.raises(InvalidRequest):
+        await _read(PACK[coding](b'{"a": 1}') + behind, content_encoding=coding)
+
+
+@pytest.mark.parametrize("coding", PACK)
+async def test_a_large_compressed_body_is_undone_too(coding: str) -> None:
+    body = random.Random(7).randbytes(300_000).hex().encode()
+    assert await _read(PACK[coding](body), content_encoding=coding) == body
 
 
 @pytest.mark.parametrize("coding", PACK)

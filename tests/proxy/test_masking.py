@@ -51,6 +51,32 @@ def test_any_secret_is_masked_in_json_of_either_spelling(secret: str) -> None:
             assert json.loads(_masked(text, _provider(secret)))["message"] == "<***>"
 
 
+def spelt(secret: str, how: str) -> str:
+    """Return *secret* with every character escaped."""
+    return "".join(how % ord(char) for char in secret)
+
+
+@pytest.mark.parametrize("how", ["\\u%04x", "\\u%04X", "%%%02x", "%%%02X"])
+@pytest.mark.parametrize("around", ["{}", '{{"m": "key {} is wrong"}}', "?key={}&v=1", "a%20b {}%20c \\u00e4"])
+def test_a_secret_that_is_escaped_letter_by_letter_is_masked(how: str, around: str) -> None:
+    text = around.format(spelt(SECRET, how))
+    assert _masked(text) == around.format("***")
+
+
+def test_a_secret_that_is_escaped_here_and_there_is_masked() -> None:
+    text = "".join(f"%{ord(char):02x}" if at % 3 == 0 else char for at, char in enumerate(SECRET))
+    assert _masked(f"<{text}>") == "<***>"
+
+
+def test_the_head_of_a_secret_that_is_escaped_is_masked_with_its_stars() -> None:
+    assert _masked(spelt(SECRET[:8], "%%%02x") + "****") == "***"
+
+
+def test_escapes_that_hide_no_secret_stay_as_they_are() -> None:
+    text = r"\u0041\u0042 %41%42 \u4e2d%20 100% \\u00 " + spelt("sk-other-words", "%%%02x")
+    assert _masked(text) == text
+
+
 def test_other_providers_secrets_are_masked_too() -> None:
     alpha, beta = provider("alpha"), provider("beta")
     text = masked(b"key sk-up-beta-A-1234567890abcd", snapshot(alpha, beta), alpha)

@@ -89,3 +89,15 @@ def test_unreadable_data_leaves_everything_unknown_with_a_warning(tmp_path: Path
 
 def test_without_the_package_everything_is_unknown() -> None:
     assert Catalogue(ONE, None)["p"] == {}
+
+
+def test_what_was_fetched_corrects_and_adds_but_takes_nothing_away(tmp_path: Path) -> None:
+    path = tmp_path / "data.json.gz"
+    known = b'{"m": {"tool_call": true, "cost": {"input": 1}}, "old": {}}'
+    path.write_bytes(gzip.compress(b'{"vendor": {"models": ' + known + b"}}"))
+    fetched = {"m": Model("m", price=Price(input=2.0)), "new": Model("new")}
+    assert Catalogue(ONE, path, {"vendor": fetched})["p"] == {
+        "m": Model("m", Capabilities(tools=True), price=Price(input=2.0)),
+        "old": Model("old"),
+        "new": Model("new"),
+    }

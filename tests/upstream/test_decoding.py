@@ -95,20 +95,39 @@ async def one(chunk: bytes) -> AsyncIterator[bytes]:
 @pytest.mark.anyio
 async def test_codings_are_undone_from_the_last_to_the_first() -> None:
     packed = brotli.compress(gzip.compress(b"hello"))
-    kept, body = decoded((*headers(b"gzip, BR"), (b"content-length", b"9"), (b"x", b"1")), one(packed))
+    kept, body = decoded(200, (*headers(b"gzip, BR"), (b"content-length", b"9"), (b"x", b"1")), one(packed))
     assert (kept, b"".join([piece async for piece in body])) == (((b"x", b"1"),), b"hello")
 
 
 @pytest.mark.anyio
 async def test_an_untouched_body_is_the_source_itself() -> None:
     source = one(b"x")
-    assert decoded(headers(b"dcb"), source) == (headers(b"dcb"), source)
+    assert decoded(200, headers(b"dcb"), source) == (headers(b"dcb"), source)
     assert [piece async for piece in source] == [b"x"]
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize("coding", [b"gzip", b"zstd", b"br", b"gzip, zstd"])
+async def test_an_error_that_is_not_what_it_claims_passes_as_it_is(coding: bytes) -> None:
+    async def source() -> AsyncIterator[bytes]:
+        for part in (b"{", b'"error": ', b'"plain words"}'):
+            yield part
+
+    kept, body = decoded(400, headers(coding), source())
+    assert (kept, b"".join([piece async for piece in body])) == ((), b'{"error": "plain words"}')
+
+
+@pytest.mark.anyio
+async def test_a_body_that_is_damaged_behind_a_good_start_fails() -> None:
+    packed = gzip.compress(b"".join(b"%d" % at for at in range(50_000)))
+    _, body = decoded(400, headers(b"gzip"), one(packed[:40_000] + b"\xff" * 5000))
+    with pytest.raises(UpstreamFailed, match=r"damaged|ended early"):
+        assert [piece async for piece in body] == []
+
+
+@pytest.mark.anyio
 async def test_a_body_that_ends_early_fails_behind_what_was_readable() -> None:
-    _, body = decoded(headers(b"gzip"), one(gzip.compress(b"x" * 100_000)[:-9]))
+    _, body = decoded(200, headers(b"gzip"), one(gzip.compress(b"x" * 100_000)[:-9]))
     got: list[bytes] = []
     with pytest.raises(UpstreamFailed):
         got.extend([piece async for piece in body])

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import brotli
 import pytest
 import zstandard
 
-from troyproxy.wire.coding import CODECS, ERRORS, MAX_PIECE, Codec
+from troyproxy.wire.coding import CODECS, ERRORS, FREE_MEMBERS, MAX_PIECE, MEMBER_BYTES, Codec
 
 PACK: Final[dict[bytes, Callable[[bytes], bytes]]] = {
     b"gzip": gzip.compress,
@@ -61,6 +62,29 @@ def test_what_is_not_packed_raises_an_error_of_the_library(name: bytes) -> None:
 @pytest.mark.parametrize("name", [b"gzip", b"zstd"])
 def test_several_members_are_one_body(name: bytes) -> None:
     assert _fed(CODECS[name](), PACK[name](b"a") + PACK[name](b"b")) == b"ab"
+
+
+@pytest.mark.parametrize("name", [b"gzip", b"zstd"])
+def test_members_that_hold_nothing_are_bounded(name: bytes) -> None:
+    with pytest.raises(ERRORS, match="too many"):
+        _fed(CODECS[name](), PACK[name](b"") * (FREE_MEMBERS + 10))
+
+
+@pytest.mark.parametrize("name", [b"gzip", b"zstd"])
+def test_as_many_members_as_a_stream_has_events_are_read(name: bytes) -> None:
+    event = b"data: " + b"x" * MEMBER_BYTES + b"\n\n"
+    parts = [PACK[name](event)] * (FREE_MEMBERS * 2)
+    assert _fed(CODECS[name](), *parts) == event * len(parts)
+
+
+@pytest.mark.parametrize("name", PACK)
+@pytest.mark.parametrize("behind", [b"\0", b"\0" * 64, b"garbage"])
+def test_what_stands_behind_the_end_is_no_part_of_it(name: bytes, behind: bytes) -> None:
+    codec, finished = CODECS[name](), False
+    with suppress(*ERRORS):
+        _fed(codec, PACK[name](BODY) + behind)
+        finished = codec.finished
+    assert not finished
 
 
 def test_deflate_is_read_raw_too() -> None:

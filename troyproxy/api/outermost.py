@@ -13,6 +13,8 @@ from starlette.responses import JSONResponse, Response
 from troyproxy.api.request_id import ASGIApp, Named
 from troyproxy.api.routing_table import Route, RoutingTable
 from troyproxy.errors import TroyError
+from troyproxy.proxy.answers import Message, Receive, Send
+from troyproxy.proxy.call import Scope
 
 CORS: Final[Mapping[str, Any]] = {"allow_methods": ("GET", "POST"), "allow_headers": ("*",), "expose_headers": ("*",)}
 
@@ -23,8 +25,31 @@ def outermost(app: ASGIApp, origins: Collection[str]) -> ASGIApp:
 
 
 def cors(app: ASGIApp, origins: Collection[str]) -> ASGIApp:
-    """Return *app* whose every answer, errors included, carries its headers for an allowed origin."""
-    return CORSMiddleware(app, allow_origins=origins, **CORS) if origins else app
+    """Return *app* whose every answer, errors included, carries its headers for an allowed origin.
+
+    A preflight never reaches *app*, and so gets its request id here.
+    """
+    if not origins:
+        return app
+    allowing = Named(CORSMiddleware(app, allow_origins=origins, **CORS))
+    return allowing if "*" in origins else Varying(allowing)
+
+
+class Varying:
+    """Says on every answer that it depends on the Origin, also where that was none of ours, or there was none."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_varying(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = list(message.get("headers", ()))
+                if not any(name == b"vary" and b"origin" in value.lower() for name, value in headers):
+                    message = {**message, "headers": [*headers, (b"vary", b"Origin")]}
+            await send(message)
+
+        await self.app(scope, receive, send_varying)
 
 
 def guarded(app: ASGIApp) -> ASGIApp:
@@ -46,4 +71,5 @@ def preflights(routes: Iterable[Route], origins: Collection[str]) -> list[Route]
 def _internal_error(request: Request, exc: Exception) -> Response:
     """Answer in the one envelope; the server logs the bug, the client learns nothing of it."""
     del request, exc
-    return JSONResponse(TroyError("the gateway failed on this request").envelope(), status_code=500)
+    envelope = TroyError("the gateway failed on this request").envelope()
+    return JSONResponse(envelope, status_code=500, headers={"cache-control": "no-store"})

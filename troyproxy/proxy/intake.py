@@ -1,33 +1,55 @@
 """Reads a request body once: bounded, decompressed, decoded. Every way of being wrong has its own error.
 
-Compression bombs stop at the limit: a decoder yields bounded pieces, and they are counted as they come.
+Compression bombs stop at the limit: a decoder yields bounded pieces, and they are counted as they come. A client that
+does not send what it began to send is not waited for without end.
 """
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import dataclass
 from typing import Final
 
 from troyproxy.errors import BodyTooLarge, InvalidJSON, InvalidRequest, UnsupportedEncoding, UnsupportedMediaType
 from troyproxy.ports import Headers
-from troyproxy.proxy.answers import Receive
+from troyproxy.proxy.answers import Message, Receive
 from troyproxy.wire import json
 from troyproxy.wire.coding import CODECS, ERRORS
 
 CODINGS: Final = tuple(name.decode() for name in CODECS)
 """Content codings that requests may use. Stacked codings are refused: nobody sends them, bombs do."""
 PLAIN: Final = frozenset({"", "identity"})
+SMALL: Final = 1024
+"""Bytes of a compressed body that is not worth a thread: at best it becomes a megabyte."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a body is waited for."""
+
+    stall_s: float = 60.0
+    """Until its next piece."""
+    total_s: float = 600.0
+    """Until its end."""
+
+
+PATIENCE: Final = Patience()
 
 
 class ClientLeft(Exception):
     """The client hung up before its request was read."""
 
 
-async def read_body(receive: Receive, headers: Headers, *, limit: int) -> bytes:
+async def read_body(receive: Receive, headers: Headers, *, limit: int, patience: Patience = PATIENCE) -> bytes:
     """Return the request body, decompressed. Raises BodyTooLarge, UnsupportedEncoding, InvalidRequest, ClientLeft."""
     refuse_declared(headers, limit=limit)
     coding = content_coding(headers)
-    body = await _collect(receive, limit)
-    return inflate(body, coding, limit=limit) if coding else body
+    body = await _collect(receive, limit, patience)
+    if not coding:
+        return body
+    if len(body) <= SMALL:
+        return inflate(body, coding, limit=limit)
+    return await asyncio.to_thread(inflate, body, coding, limit=limit)  # others' streams go on meanwhile
 
 
 def refuse_declared(headers: Headers, *, limit: int) -> None:
@@ -46,11 +68,12 @@ def content_coding(headers: Headers) -> str:
     return coding
 
 
-async def _collect(receive: Receive, limit: int) -> bytes:
+async def _collect(receive: Receive, limit: int, patience: Patience) -> bytes:
     parts: list[bytes] = []
     size = 0
+    end = asyncio.get_running_loop().time() + patience.total_s
     while True:
-        message = await receive()
+        message = await _next(receive, end, patience.stall_s)
         if message["type"] == "http.disconnect":
             raise ClientLeft
         part = message.get("body", b"")
@@ -60,6 +83,17 @@ async def _collect(receive: Receive, limit: int) -> bytes:
         parts.append(part)
         if not message.get("more_body"):
             return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def _next(receive: Receive, end: float, stall_s: float) -> Message:
+    """Return the next message, unless it does not come in time; *end* is on the event loop's clock."""
+    try:
+        async with asyncio.timeout_at(min(end, asyncio.get_running_loop().time() + stall_s)):
+            return await receive()
+    except TimeoutError as exc:
+        late = InvalidRequest("the request body did not arrive in time")
+        late.headers["connection"] = "close"  # what is still to come of it must not be taken for the next request
+        raise late from exc
 
 
 def inflate(body: bytes, coding: str, *, limit: int) -> bytes:

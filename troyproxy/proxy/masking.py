@@ -25,6 +25,11 @@ TAIL: Final = 4
 _CREDENTIAL: Final = re.compile(r"key|token|secret|passw|auth|cookie|sig", re.IGNORECASE)
 """Names of fixed headers and query parameters whose values are secrets; versions and regions are none."""
 _PLAIN: Final = re.compile(r"[0-9A-Za-z]+")
+_ESCAPE: Final = rb"(?:\\u00[0-7][0-9A-Fa-f]|%[0-7][0-9A-Fa-f])"
+_DISGUISED: Final = re.compile(rb"(?:\\u00|%)(?:3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa])")
+"""A letter or digit that nobody needs to escape."""
+_UNIT: Final = re.compile(_ESCAPE + rb"|[\x00-\xff]")
+_RUN: Final = re.compile(rb"(?:" + _ESCAPE + rb"|[^\s\"'<>\\%])+")
 _GLUED: Final = r"[^\s\"'<>,;)\]}\\]"
 _STARS: Final = "(?:[*.xX]|•|…|\\\\u20(?:22|26))"
 _REST_OF_URL: Final = rb"(?:\\/|[^\s\"'<>\\])*"
@@ -46,13 +51,48 @@ def _secrets(provider: Provider) -> Iterator[str]:
 
 def masked(text: bytes, snapshot: Snapshot, provider: Provider) -> bytes:
     """Return *text* without a configured secret, its visible head or tail, or the address of *provider*."""
-    for secret in secrets_of(snapshot):
-        forms = [form for part, form in _forms(secret) if _anchor(part) in text]
-        if forms:
-            text = re.sub("|".join(forms).encode("utf-8", "surrogatepass"), MASK, text)
+    secrets = secrets_of(snapshot)
+    for secret in secrets:
+        if (shown := _shown(secret, text)) is not None:
+            text = shown.sub(MASK, text)
+    if (b"%" in text or b"\\u00" in text) and _DISGUISED.search(text):
+        known = [(tuple(_anchor(part) for part, _ in _forms(secret)), _pattern(secret)) for secret in secrets]
+        text = _RUN.sub(lambda run: _unveiled(run[0], known), text)
     for pattern, mask in _addresses(provider):
         text = pattern.sub(mask, text)
     return text
+
+
+def _shown(secret: str, text: bytes) -> re.Pattern[bytes] | None:
+    """Return the pattern of those spellings of *secret* that can be in *text*, None when none can."""
+    forms = [form for part, form in _forms(secret) if _anchor(part) in text]
+    return _compiled(forms) if forms else None
+
+
+def _pattern(secret: str) -> re.Pattern[bytes]:
+    return _compiled(form for _, form in _forms(secret))
+
+
+def _compiled(forms: Iterable[str]) -> re.Pattern[bytes]:
+    return re.compile("|".join(forms).encode("utf-8", "surrogatepass"))
+
+
+def _unveiled(run: bytes, secrets: Iterable[tuple[Iterable[bytes], re.Pattern[bytes]]]) -> bytes:
+    """Return *run* with what shows a secret masked, once letters and digits are read that stand there as escapes.
+
+    *secrets*: of each the parts of which one must be there, and its pattern.
+    """
+    if len(run) < MIN_SECRET or (b"%" not in run and b"\\" not in run):
+        return run
+    units = _UNIT.findall(run)
+    plain = bytes(int(unit[-2:], 16) if len(unit) > 1 else unit[0] for unit in units)
+    for parts, pattern in secrets:
+        shown = list(pattern.finditer(plain)) if any(part in plain for part in parts) else []
+        for found in reversed(shown):
+            start, end = found.span()
+            units[start:end] = [MASK]
+            plain = plain[:start] + b"*" + plain[end:]
+    return b"".join(units)
 
 
 def discreet(headers: Headers, secret: Secret | None) -> Headers:

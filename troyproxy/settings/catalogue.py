@@ -12,11 +12,17 @@ from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 import msgspec
 
 from troyproxy.catalog.models import Capabilities, Limits, Model, Price
+from troyproxy.catalog.overlay import overlay
 from troyproxy.settings.builtin import Builtin
+
+ByVendor = Mapping[str, Mapping[str, Model]]
+"""Models by the catalogue's own provider ids, and by model id."""
+NOTHING: Final[ByVendor] = MappingProxyType({})
 
 
 class _Modalities(msgspec.Struct):
@@ -34,7 +40,9 @@ class _Cost(msgspec.Struct):
     cache_read: float | None = None
 
 
-class _Model(msgspec.Struct):
+class CatalogueModel(msgspec.Struct):
+    """One model as models.dev writes it; whatever else it says is passed over."""
+
     tool_call: bool | None = None
     reasoning: bool | None = None
     structured_output: bool | None = None
@@ -52,7 +60,8 @@ def _tokens(value: float | None) -> int | None:
     return int(value) if value else None
 
 
-def _model(name: str, entry: _Model) -> Model:
+def model_of(name: str, entry: CatalogueModel) -> Model:
+    """Return the model *name* from what models.dev says of it."""
     inputs = entry.modalities.input if entry.modalities is not None else None
     limit, cost = entry.limit or _Limit(), entry.cost or _Cost()
     return Model(
@@ -72,9 +81,9 @@ def _model(name: str, entry: _Model) -> Model:
 class Catalogue(Mapping[str, Mapping[str, Model]]):
     """Models by built-in provider id and model id, the built-ins' patterns applied. Decoded on first look."""
 
-    def __init__(self, builtins: Mapping[str, Builtin], path: Path | None) -> None:
-        self._builtins = builtins
-        self._path = path
+    def __init__(self, builtins: Mapping[str, Builtin], path: Path | None, over: ByVendor = NOTHING) -> None:
+        """*over*: models by the catalogue's provider ids that were fetched since; they lie over the file's."""
+        self._builtins, self._path, self._over = builtins, path, over
         self._raw: Mapping[str, _Provider] | None = None
         self._decoded: dict[str, Mapping[str, Model]] = {}
         self.warnings: tuple[str, ...] = ()
@@ -91,11 +100,14 @@ class Catalogue(Mapping[str, Mapping[str, Model]]):
         return len(self._builtins)
 
     def _decode(self, builtin: Builtin, provider: str) -> dict[str, Model]:
-        entry = self._data().get(builtin.catalogue_id(provider) or "")
-        if entry is None:
-            return {}
-        models = msgspec.json.decode(entry.models, type=dict[str, _Model])
-        return {name: builtin.refine(_model(name, model)) for name, model in models.items()}
+        """Return what the file knows, and over it what was fetched: that adds and corrects, it takes nothing away."""
+        vendor = builtin.catalogue_id(provider) or ""
+        entry = self._data().get(vendor)
+        raw = {} if entry is None else msgspec.json.decode(entry.models, type=dict[str, CatalogueModel])
+        models = {name: model_of(name, model) for name, model in raw.items()}
+        for name, model in self._over.get(vendor, {}).items():
+            models[name] = overlay(model, models[name]) if name in models else model
+        return {name: builtin.refine(model) for name, model in models.items()}
 
     def _data(self) -> Mapping[str, _Provider]:
         if self._raw is None:

@@ -2,7 +2,8 @@
 
 Decoding is incremental (an event that has arrived can be read at once) and every piece is bounded (`wire.coding`). How
 much is taken in all is the caller's cap. An unknown coding is left alone, header and body alike: they agree in every
-case.
+case. An error answer that is not in the coding it claims from its first bytes on (a page behind the header of a
+compressing proxy) passes as it is: its words are worth more than its form.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from troyproxy.resilience.faults import Fault
 from troyproxy.wire.coding import CODECS, ERRORS, Codec
 
 MAX_CODINGS: Final = 3
+MAX_DOUBT: Final = 1 << 16
+"""Bytes that are kept until the first of them is decoded."""
 
 
 def codecs_of(headers: Headers) -> list[Codec]:
@@ -26,23 +29,25 @@ def codecs_of(headers: Headers) -> list[Codec]:
     return [CODECS[name]() for name in reversed(names)]
 
 
-def decoded(headers: Headers, source: AsyncIterator[bytes]) -> tuple[Headers, AsyncIterator[bytes]]:
+def decoded(status: int, headers: Headers, source: AsyncIterator[bytes]) -> tuple[Headers, AsyncIterator[bytes]]:
     """Return headers and body that agree; the body is *source* itself when there is nothing to undo."""
     codecs = codecs_of(headers)
     if not codecs:
         return headers, source
     kept = tuple((n, v) for n, v in headers if n not in {b"content-encoding", b"content-length"})
-    return kept, DecodedBody(source, codecs)
+    return kept, DecodedBody(source, codecs, doubt=status >= 400)
 
 
 class DecodedBody:
-    """An iterator over decoded bytes; damaged or cut short, it raises UpstreamFailed (PROTOCOL)."""
+    """An iterator over decoded bytes; damaged or cut short behind a good start, it raises UpstreamFailed (PROTOCOL)."""
 
-    def __init__(self, source: AsyncIterator[bytes], codecs: list[Codec]) -> None:
+    def __init__(self, source: AsyncIterator[bytes], codecs: list[Codec], *, doubt: bool) -> None:
         self._source = source
         self._codecs = codecs
         self._pieces: Iterator[bytes] = iter(())
         self._seen = False
+        self._doubtful: bytes | None = b"" if doubt else None
+        """What came so far, while nothing of it was decoded; None once it is known what it is."""
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
@@ -55,14 +60,21 @@ class DecodedBody:
                 self._check_end()
                 raise
             self._seen = True
+            if self._doubtful is not None:
+                self._doubtful = self._doubtful + chunk if len(self._doubtful) < MAX_DOUBT else None
             self._pieces = self._through(self._codecs, chunk)
         return piece
 
     def _next_piece(self) -> bytes | None:
         try:
-            return next(self._pieces, None)
+            piece = next(self._pieces, None)
         except ERRORS as exc:
-            raise UpstreamFailed(Fault.PROTOCOL, f"compressed body is damaged: {exc}", body_sent=True) from exc
+            if self._doubtful is None:
+                raise UpstreamFailed(Fault.PROTOCOL, f"compressed body is damaged: {exc}", body_sent=True) from exc
+            piece, self._codecs = self._doubtful, []
+        if piece is not None:
+            self._doubtful = None
+        return piece
 
     def _through(self, codecs: list[Codec], data: bytes) -> Iterator[bytes]:
         if not codecs:

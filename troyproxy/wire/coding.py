@@ -17,6 +17,12 @@ ZSTD_SLICE: Final = 64
 """Input bytes fed at once: a zstd block makes at most 128 KiB of 4 bytes, and its API has no output limit."""
 ZSTD_WINDOW: Final = 1 << 23
 """What RFC 9659 allows on the web."""
+DEFLATE_SLICE: Final = 1 << 16
+"""Input bytes fed at once: what a machine leaves over is copied each time, and a slice bounds that."""
+FREE_MEMBERS: Final = 1000
+"""Members (gzip) or frames (zstd) of one body, however short; a server may well send one for each event."""
+MEMBER_BYTES: Final = 64
+"""Decoded bytes that each further one must stand for. A member costs a machine, and an empty one 20 bytes to send."""
 
 
 class Codec(Protocol):
@@ -32,6 +38,22 @@ class Codec(Protocol):
         ...
 
 
+class Members:
+    """Counts the members of one body."""
+
+    def __init__(self) -> None:
+        self._count = self._bytes = 0
+
+    def took(self, piece: bytes) -> None:
+        """Note what was decoded."""
+        self._bytes += len(piece)
+
+    def next(self) -> bool:
+        """Whether one more member may begin."""
+        self._count += 1
+        return self._count <= FREE_MEMBERS + self._bytes // MEMBER_BYTES
+
+
 class Deflate:
     """gzip (several members too), and deflate in both of its meanings: zlib-wrapped and raw."""
 
@@ -40,19 +62,27 @@ class Deflate:
         self._wbits = wbits
         self._held = b""
         self._decided = wbits != zlib.MAX_WBITS
+        self._members = Members()
         self._machine = zlib.decompressobj(wbits)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield decoded pieces of at most `MAX_PIECE`."""
         data = self._decide(data)
+        for start in range(0, len(data), DEFLATE_SLICE):
+            yield from self._slice(data[start : start + DEFLATE_SLICE])
+
+    def _slice(self, data: bytes) -> Iterator[bytes]:
         piece = b""
         while data or (len(piece) == MAX_PIECE and not self._machine.eof):
             if self._machine.eof:
+                if not self._members.next():
+                    raise zlib.error("too many members")
                 self._machine = zlib.decompressobj(self._wbits)
             piece = self._machine.decompress(data, MAX_PIECE)
             data = self._machine.unused_data if self._machine.eof else self._machine.unconsumed_tail
             self.finished = self._machine.eof
             if piece:
+                self._members.took(piece)
                 yield piece
 
     def _decide(self, data: bytes) -> bytes:
@@ -93,6 +123,7 @@ class Zstd:
 
     def __init__(self) -> None:
         self.finished = False
+        self._members = Members()
         self._machine = self._new()
 
     @staticmethod
@@ -105,11 +136,14 @@ class Zstd:
             rest = data[start : start + ZSTD_SLICE]
             while rest:
                 if self._machine.eof:
+                    if not self._members.next():
+                        raise zstandard.ZstdError("too many frames")
                     self._machine = self._new()
                 piece = self._machine.decompress(rest)
                 self.finished = self._machine.eof
                 rest = self._machine.unused_data if self.finished else b""
                 if piece:
+                    self._members.took(piece)
                     yield piece
 
 
