@@ -74,7 +74,7 @@ def test_the_room_needed_is_estimate_plus_clamped_output() -> None:
 def test_the_reasons_are_those_of_the_design() -> None:
     written = (
         "no-tools no-vision no-json no-audio context unknown-provider no-account disabled not-allowed circuit cooldown "
-        "provider-down budget excluded"
+        "provider-down budget excluded mixed-embeddings"
     )
     assert [str(reason) for reason in SkipReason] == written.split()
 

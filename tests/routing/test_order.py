@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.routing.builders import combo, provider, snapshot
 from troyproxy.catalog.combos import Combo, Member
+from troyproxy.routing.context import Cursor, Effect, State
 from troyproxy.routing.eligibility import Skip, SkipReason
 from troyproxy.routing.members import Candidate, expand
-from troyproxy.routing.order import Plan, order, sticky_of
-from troyproxy.routing.strategies import Cursor, CursorMoved
+from troyproxy.routing.order import Plan, Sight, order, sticky_of
 
 PROVIDERS = (provider("alpha", "m1", "m2", "m3"), provider("beta", "m1", "m2"))
 
@@ -22,7 +22,7 @@ def plan(
     root: Combo,
     *others: Combo,
     out: Iterable[str] = (),
-    cursors: Mapping[str, Cursor] | None = None,
+    cursors: Mapping[str, State] | None = None,
     seed: int = 1,
 ) -> Plan:
     """The plan for *root*, with the candidates named *out* in a cooldown."""
@@ -33,7 +33,7 @@ def plan(
             return SkipReason.UNKNOWN_PROVIDER
         return SkipReason.COOLDOWN if candidate.identity in closed else None
 
-    return order(expand(root, snapshot(*PROVIDERS, root, *others)), eligible, cursors or {}, Random(seed), 0.0)
+    return order(expand(root, snapshot(*PROVIDERS, root, *others)), eligible, Sight(Random(seed), 0.0, cursors or {}))
 
 
 def specs(made: Plan) -> list[str]:
@@ -71,7 +71,7 @@ def test_a_spec_is_planned_once_and_judged_once() -> None:
 
     root = combo("c", "alpha/m1", "alpha/m2", "combo:inner", "alpha/m1")
     inner = combo("inner", "alpha/m1", "alpha/m2")
-    made = order(expand(root, snapshot(*PROVIDERS, root, inner)), eligible, {}, Random(1), 0.0)
+    made = order(expand(root, snapshot(*PROVIDERS, root, inner)), eligible, Sight(Random(1), 0.0))
     assert (specs(made), len(made.skipped), asked) == (["alpha/m1"], 1, ["alpha/m1", "alpha/m2"])
 
 
@@ -86,7 +86,7 @@ def test_a_nested_combo_is_one_unit_ordered_by_its_own_strategy() -> None:
     cursors = {"id-outer": Cursor("alpha/m1"), "id-inner": Cursor("beta/m1")}
     made = plan(outer, inner, cursors=cursors)
     assert specs(made) == ["beta/m2", "beta/m1", "alpha/m1"]
-    assert made.effects == (CursorMoved("id-outer", "combo/id-inner", 0), CursorMoved("id-inner", "beta/m2", 0))
+    assert made.effects == (Effect("id-outer", Cursor("combo/id-inner", 0)), Effect("id-inner", Cursor("beta/m2", 0)))
 
 
 def test_a_nested_combo_without_eligible_members_is_no_stop_of_the_circle() -> None:
@@ -99,19 +99,19 @@ def test_a_combo_on_two_branches_moves_its_cursor_once() -> None:
     outer = combo("outer", "combo:left", "combo:right")
     inner = combo("inner", "beta/m1", "beta/m2", strategy="round-robin")
     made = plan(outer, combo("left", "combo:inner"), combo("right", "combo:inner"), inner)
-    assert made.effects == (CursorMoved("id-inner", "beta/m1", 0),)
+    assert made.effects == (Effect("id-inner", Cursor("beta/m1", 0)),)
 
 
 def test_concurrent_plans_differ_because_effects_are_applied_at_once() -> None:
     root = combo("c", "alpha/m1", "alpha/m2", strategy="round-robin")
     first = plan(root)
-    moved = {e.combo_id: Cursor(e.at, e.left) for e in first.effects}
+    moved = {e.combo_id: e.state for e in first.effects}
     assert specs(first) == list(reversed(specs(plan(root, cursors=moved))))
 
 
 def test_a_combo_that_was_made_again_begins_its_circle_anew() -> None:
     old = replace(combo("c", "alpha/m1", "alpha/m2", strategy="round-robin"), created_at=1.0)
-    moved = {e.combo_id: Cursor(e.at, e.left) for e in plan(old).effects}
+    moved = {e.combo_id: e.state for e in plan(old).effects}
     assert specs(plan(old, cursors=moved)) == ["alpha/m2", "alpha/m1"]
     assert specs(plan(replace(old, created_at=2.0), cursors=moved)) == ["alpha/m1", "alpha/m2"]
 
@@ -132,7 +132,7 @@ def test_sticky_is_a_whole_number_above_one_or_one(value: object, sticky: int) -
 
 def test_a_sticky_circle_is_configured_on_the_combo() -> None:
     made = plan(combo("c", "alpha/m1", "alpha/m2", strategy="round-robin", config={"sticky": 4}))
-    assert made.effects == (CursorMoved("id-c", "alpha/m1", 3),)
+    assert made.effects == (Effect("id-c", Cursor("alpha/m1", 3)),)
 
 
 MEMBERS = ("alpha/m1", "alpha/m2", "alpha/m3", "beta/m1", "beta/m2", "combo:inner", "combo:c", "nosuch/x")

@@ -8,7 +8,7 @@ from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.errors import InvalidRequest
 from troyproxy.routing.members import leaves
 from troyproxy.routing.names import resolve
-from troyproxy.routing.resolvers import auto_pool, connected, resolve_default, root_of
+from troyproxy.routing.resolvers import connected, resolve_default, root_of
 
 GROQ = provider("groq", model("llama", drifts=True, tools=True), aliases=("gq",))
 OPENAI = provider("openai", model("gpt", tools=True))
@@ -74,11 +74,6 @@ def test_the_model_is_the_providers_default_with_its_alias_resolved() -> None:
     assert [c.spec for c in resolve_default(house, wants_tools=False)] == ["alpha/m2", "beta/new", "gamma/m1"]
 
 
-def test_auto_takes_the_connected_part_of_the_same_list() -> None:
-    house = snapshot(provider("none", "m", accounts=0), GROQ, OPENAI, default_provider="openai")
-    assert [c.spec for c in auto_pool(house)] == ["openai/gpt", "groq/llama"]
-
-
 @pytest.mark.parametrize(
     ("unit", "yes"),
     [
@@ -105,6 +100,7 @@ def test_every_kind_of_name_has_its_tree(name: str, members: list[str]) -> None:
     house = snapshot(provider("none", "m", accounts=0), OPENAI, combo("daily", "none/m"))
     root = root_of(resolve(name, house), house, wants_tools=False)
     assert [leaf.spec for leaf in leaves(root)] == members
+    assert (root.combo.strategy == "auto") is (name == "auto")
 
 
 def test_an_unknown_header_is_refused_whatever_was_asked_for() -> None:

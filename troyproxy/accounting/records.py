@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from troyproxy.accounting.usage import Usage
 
@@ -24,6 +25,16 @@ class AttemptRecord:
     reason: str = ""
     hint_s: float | None = None
     usage: Usage | None = None
+    cooldown_s: float | None = None
+    """What a class locks for, flat and before jitter; None where the level says it, or nothing is locked."""
+    handoff: bool = False
+    """It asked for the summary of a hand-off, not for the answer."""
+
+
+def failovers(attempts: Sequence[AttemptRecord]) -> int:
+    """Return how often the walk left one provider for another."""
+    answers = (attempt for attempt in attempts if not attempt.handoff)
+    return sum(before.provider != after.provider for before, after in pairwise(answers))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

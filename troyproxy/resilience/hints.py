@@ -81,7 +81,7 @@ def retry_hint(
     named = _named(headers, objects)
     sources: Iterable[Callable[[], float | None]] = (
         lambda: _number(named.get("retry-after-ms", ""), now, scale=1e-3),
-        lambda: _moment(named.get("retry-after", ""), now),
+        lambda: wait_from(named.get("retry-after", ""), now),
         lambda: _google(objects, now),
         lambda: _reset_field(objects, now),
         lambda: _zai_reset(objects, text, now),
@@ -120,8 +120,8 @@ def _number(value: str, now: float, *, scale: float = 1.0) -> float | None:
     return seconds_from(float(value) * scale, now) if _NUMBER.fullmatch(value) else None
 
 
-def _moment(value: str, now: float) -> float | None:
-    """Read any single value: a number, a duration such as ``1m30s``, an ISO 8601 time, an HTTP-date."""
+def wait_from(value: str, now: float) -> float | None:
+    """Return the seconds from *now* that a single value names: a number, ``1m30s``, an ISO 8601 time, an HTTP-date."""
     for read in (_number, _duration_value, _iso_date, _http_date):
         if (wait := read(value, now)) is not None:
             return wait
@@ -171,9 +171,9 @@ def _http_date(value: str, now: float) -> float | None:
 
 
 def _plain(value: object, now: float, *, scale: float = 1.0) -> float | None:
-    """Read a JSON value as `_moment` reads a header's."""
+    """Read a JSON value as `wait_from` reads a header's."""
     if isinstance(value, str):
-        return _moment(value.strip()[:VALUE_CHARS], now) if scale == 1.0 else _number(value, now, scale=scale)
+        return wait_from(value.strip()[:VALUE_CHARS], now) if scale == 1.0 else _number(value, now, scale=scale)
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             return seconds_from(float(value) * scale, now)
@@ -223,12 +223,12 @@ def _bucket_reset(named: Headers, now: float) -> float | None:
         wait
         for name, left in pairs.items()
         if _left(named, left) == 0
-        if (wait := _moment(named[name], now)) is not None
+        if (wait := wait_from(named[name], now)) is not None
     ]
     if empty:
         return max(empty)
     for known in (("x-ratelimit-reset", "ratelimit-reset"), tuple(n for n in pairs if n.startswith("anthropic-"))):
-        waits = [_moment(named[name], now) for name in known if name in pairs and _left(named, pairs[name]) is None]
+        waits = [wait_from(named[name], now) for name in known if name in pairs and _left(named, pairs[name]) is None]
         if (soonest := min((wait for wait in waits if wait is not None), default=None)) is not None:
             return soonest
     return None

@@ -10,7 +10,7 @@ from troyproxy.catalog.combos import Combo
 from troyproxy.catalog.models import Capabilities, Limits, Model
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.routing.members import expand, leaves
-from troyproxy.routing.resolvers import auto_pool
+from troyproxy.routing.pool import auto_pool
 
 _Join = Callable[[Sequence[bool | None]], bool | None]
 

@@ -28,6 +28,7 @@ class SkipReason(StrEnum):
     PROVIDER_DOWN = "provider-down"
     BUDGET = "budget"
     EXCLUDED = "excluded"
+    MIXED_EMBEDDINGS = "mixed-embeddings"
 
 
 @dataclass(frozen=True, slots=True)

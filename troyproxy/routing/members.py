@@ -11,33 +11,31 @@ from dataclasses import dataclass
 from typing import Final
 
 from troyproxy.catalog.combos import Combo, Member
-from troyproxy.catalog.models import UNKNOWN, Model
-from troyproxy.catalog.providers import Provider
 from troyproxy.catalog.snapshot import Snapshot
+from troyproxy.routing.candidates import Candidate, candidate_of
 from troyproxy.routing.lookup import find_combo, find_model
 from troyproxy.routing.names import Resolution
+from troyproxy.routing.pool import pool_of, unknown_in_pool
 
+__all__ = [
+    "AUTO",
+    "MAX_DEPTH",
+    "Candidate",
+    "Group",
+    "Unit",
+    "candidate_of",
+    "cycle",
+    "expand",
+    "leaves",
+    "reference",
+    "units_of",
+    "warnings_of",
+]
+
+AUTO: Final = "auto"
+"""The strategy whose members may be empty: then the connected providers are its pool."""
 MAX_DEPTH: Final = 3
 """Levels of combos, the requested one included."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One model of one provider that may serve, perhaps pinned to an account (by name)."""
-
-    spec: str
-    provider: Provider | None
-    """None: the member names no configured provider."""
-    model: str
-    """The id to send upstream."""
-    facts: Model = UNKNOWN
-    account: str | None = None
-    weight: float = 1.0
-
-    @property
-    def identity(self) -> str:
-        """What a cursor remembers: the spec, and the account if pinned."""
-        return self.spec if self.account is None else f"{self.spec}#{self.account}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +53,6 @@ class Group:
 
 
 Unit = Candidate | Group
-
-
-def candidate_of(provider: Provider, model: str, *, account: str | None = None, weight: float = 1.0) -> Candidate:
-    """Return the candidate for *model* (an upstream id) of *provider*."""
-    return Candidate(f"{provider.id}/{model}", provider, model, provider.model(model), account, weight)
 
 
 def units_of(resolution: Resolution, snapshot: Snapshot, *, pool: Sequence[Candidate] = ()) -> Group:
@@ -125,6 +118,12 @@ def warnings_of(combo: Combo, snapshot: Snapshot) -> list[str]:
     shadowed = find_model(combo.name, snapshot)
     if shadowed is not None:
         said.append(f"the name is also a model of {shadowed[0].id}: the bare name means the combo from now on")
+    said += (
+        f"candidatePool: '{name}' is no configured provider and is skipped" for name in unknown_in_pool(combo, snapshot)
+    )
+    summarist = combo.config.get("handoff_model")
+    if isinstance(summarist, str) and find_model(summarist, snapshot) is None:
+        said.append(f"handoff_model '{summarist}' names no model of a configured provider: nothing is handed over")
     return said
 
 
@@ -145,6 +144,8 @@ def _ring(start: Combo, snapshot: Snapshot) -> list[str] | None:
 
 
 def _group(combo: Combo, snapshot: Snapshot, *, path: tuple[str, ...], weight: float) -> Group:
+    if combo.strategy == AUTO and not combo.members:
+        return Group(combo, pool_of(combo, snapshot), weight)
     return Group(combo, tuple(_unit(member, snapshot, path) for member in combo.members), weight)
 
 

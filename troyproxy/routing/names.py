@@ -124,7 +124,9 @@ def _not_found(name: str, snapshot: Snapshot) -> ModelNotFound:
     near = lookup.near(name, snapshot)
     hint = f"; near names: {', '.join(near)}" if near else ""
     why = "no configured provider, combo or model answers to it"
-    return ModelNotFound(f"model '{lookup.shown(name)}' not found: {why}{hint}", param="model")
+    error = ModelNotFound(f"model '{lookup.shown(name)}' not found: {why}{hint}", param="model")
+    error.quiet = f"model '{lookup.shown(name)}' not found"
+    return error
 
 
 def _spec(found: Found | None, how: str) -> Resolution | None:

@@ -6,12 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
+from types import MappingProxyType
 from typing import TypeVar
 
 from troyproxy.catalog.combos import Combo
+from troyproxy.routing.context import Effect, RouteContext, State, Strategy
 from troyproxy.routing.eligibility import Skip, SkipReason
 from troyproxy.routing.members import Candidate, Group, Unit
-from troyproxy.routing.strategies import Cursor, Effect, RouteContext, strategy_named
+from troyproxy.routing.readings import Read, nothing_read
+from troyproxy.routing.strategies import STRATEGIES, fallback
 
 _U = TypeVar("_U", Candidate, Unit)
 
@@ -28,13 +31,29 @@ class Plan:
     effects: tuple[Effect, ...] = ()
 
 
-def order(root: Group, eligible: Eligible, cursors: Mapping[str, Cursor], rng: Random, now: float) -> Plan:
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What the strategies of one plan see beside the members. *now* is unix seconds; *rng* is seeded per request."""
+
+    rng: Random
+    now: float
+    states: Mapping[str, State] = field(default_factory=lambda: MappingProxyType({}))
+    """What the plans before left, by `circle_of`."""
+    read: Read = nothing_read
+    last: Callable[[Combo], str | None] = lambda combo: None  # noqa: ARG005 -- by default nothing is remembered
+    """Returns the identity of a combo's remembered target."""
+    tokens: int = 0
+    """Context that the request needs."""
+    strategies: Mapping[str, Strategy] = field(default_factory=lambda: STRATEGIES)
+
+
+def order(root: Group, eligible: Eligible, sight: Sight) -> Plan:
     """Return the plan for the tree *root*.
 
-    *cursors* are the circles by `circle_of`. A nested combo is one unit of the combo around it; one without an eligible
+    A nested combo is one unit of the combo around it; one without an eligible
     member is none. The same spec with the same account is kept once, at its first place.
     """
-    run = _Run(eligible, cursors, rng, now)
+    run = _Run(eligible, sight)
     kept = run.filtered(root)
     candidates = run.ordered(kept) if kept is not None else []
     return Plan(tuple(_once(candidates)), tuple(run.skipped), tuple(run.effects))
@@ -56,9 +75,7 @@ class _Run:
     """The working state of one call of `order`."""
 
     eligible: Eligible
-    cursors: Mapping[str, Cursor]
-    rng: Random
-    now: float
+    sight: Sight
     verdicts: dict[str, bool] = field(default_factory=dict)
     skipped: list[Skip] = field(default_factory=list)
     effects: list[Effect] = field(default_factory=list)
@@ -73,19 +90,25 @@ class _Run:
 
     def ordered(self, group: Group) -> list[Candidate]:
         """Return the candidates of a filtered *group*, each group by its own strategy."""
-        combo = group.combo
-        ctx = RouteContext(
-            now=self.now,
-            rng=self.rng,
-            combo_id=circle_of(combo),
-            cursor=self.cursors.get(circle_of(combo)),
-            sticky=sticky_of(combo),
-            circle=self.circles[combo.id],
-        )
-        result = strategy_named(combo.strategy)(group.units, ctx)
+        strategy = self.sight.strategies.get(group.combo.strategy, fallback)
+        result = strategy(group.units, self._context(group.combo))
         self.effects += (effect for effect in result.effects if effect not in self.effects)
         inner = ([unit] if isinstance(unit, Candidate) else self.ordered(unit) for unit in result.members)
         return [candidate for part in inner for candidate in part]
+
+    def _context(self, combo: Combo) -> RouteContext:
+        sight = self.sight
+        return RouteContext(
+            now=sight.now,
+            rng=sight.rng,
+            combo_id=circle_of(combo),
+            state=sight.states.get(circle_of(combo)),
+            sticky=sticky_of(combo),
+            circle=self.circles[combo.id],
+            last=sight.last(combo),
+            read=sight.read,
+            tokens=sight.tokens,
+        )
 
     def _kept(self, unit: Unit) -> Unit | None:
         if isinstance(unit, Group):

@@ -1,6 +1,6 @@
 """The default resolvers: which providers serve ``default``, by the kind of turn, as an ordered list to fall back along.
 
-``auto`` and its variants take the connected part of the same list until the auto engine scores its own pool.
+``auto`` has a pool of its own (`pool`), which the auto engine scores.
 """
 
 from __future__ import annotations
@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
+from troyproxy.catalog.combos import Combo
 from troyproxy.catalog.models import ToolCalls
 from troyproxy.catalog.providers import Provider
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.errors import InvalidRequest
 from troyproxy.routing.lookup import listed, shown
-from troyproxy.routing.members import Candidate, Group, candidate_of, units_of
+from troyproxy.routing.members import AUTO, Candidate, Group, candidate_of, units_of
 from troyproxy.routing.names import NameKind, Resolution
+from troyproxy.routing.pool import auto_pool
 
 TOOL_PREFERENCE: Final = ("openai", "google")
 """Provider ids that come first on tool turns, behind the configured preferences."""
@@ -40,20 +42,6 @@ def resolve_default(
     return tuple(pool)
 
 
-def auto_pool(
-    snapshot: Snapshot,
-    *,
-    wants_tools: bool = False,
-    header_provider: str | None = None,
-    key_provider: str | None = None,
-) -> tuple[Candidate, ...]:
-    """Return the default model of every connected provider, in the order of `resolve_default`."""
-    pool = resolve_default(
-        snapshot, wants_tools=wants_tools, header_provider=header_provider, key_provider=key_provider
-    )
-    return tuple(c for c in pool if c.provider is not None and connected(c.provider))
-
-
 def root_of(
     resolution: Resolution,
     snapshot: Snapshot,
@@ -62,12 +50,15 @@ def root_of(
     header_provider: str | None = None,
     key_provider: str | None = None,
 ) -> Group:
-    """Return the tree of members for any *resolution*; the preferences matter to ``default`` and ``auto`` only.
+    """Return the tree of members for any *resolution*; the preferences matter to ``default`` only.
 
     Raises InvalidRequest when *header_provider* names no configured provider, whatever was asked for.
     """
-    resolver = auto_pool if resolution.kind is NameKind.AUTO else resolve_default
-    pool = resolver(snapshot, wants_tools=wants_tools, header_provider=header_provider, key_provider=key_provider)
+    pool = resolve_default(
+        snapshot, wants_tools=wants_tools, header_provider=header_provider, key_provider=key_provider
+    )
+    if resolution.kind is NameKind.AUTO:
+        return Group(Combo(resolution.canonical, resolution.canonical, strategy=AUTO), auto_pool(snapshot))
     return units_of(resolution, snapshot, pool=pool)
 
 

@@ -1,0 +1,13 @@
+"""What is counted of the attempts of a request."""
+
+from __future__ import annotations
+
+import pytest
+
+from troyproxy.accounting.records import AttemptRecord, failovers
+
+
+@pytest.mark.parametrize(("providers", "count"), [("", 0), ("a", 0), ("aa", 0), ("ab", 1), ("aabac", 3)])
+def test_a_failover_is_an_attempt_at_another_provider_than_the_one_before(providers: str, count: int) -> None:
+    attempts = [AttemptRecord(provider, "m", "A", "rate", 429, 1.0, 2.0) for provider in providers]
+    assert failovers(attempts) == count

@@ -1,0 +1,61 @@
+"""What one finished attempt says to whoever measures: who carried it, whether it went well, how long, how much.
+
+The same value is taken from a live attempt, from a stored one, and from another instance.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from troyproxy.accounting.price import cost_usd
+from troyproxy.accounting.records import AttemptRecord
+from troyproxy.catalog.models import Price
+
+SILENT: Final = frozenset({"request", "context", "cancelled", "saturated"})
+"""Classes that say nothing of whoever was asked: the request, the client or we ourselves were at fault."""
+OK: Final = "ok"
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """One attempt that has ended. *ok* None: it says nothing of luck."""
+
+    provider: str
+    model: str
+    account: str
+    """The account's name."""
+    at: float
+    """When it began, unix seconds."""
+    ok: bool | None = None
+    latency_ms: float | None = None
+    """From its begin to its end; None where the answer was not read to its end."""
+    tokens: int = 0
+    usd: float = 0.0
+    """What is not known counts 0, as for *tokens*."""
+
+    @property
+    def sane(self) -> bool:
+        """Whether the numbers can be: another instance may send anything."""
+        times = (self.at, self.usd, 0.0 if self.latency_ms is None else self.latency_ms)
+        return all(math.isfinite(value) and value >= 0 for value in times) and self.tokens >= 0
+
+
+def finished_of(record: AttemptRecord, price: Price, *, whole: bool = True) -> Finished:
+    """Return what *record* says, at the *price* of its model.
+
+    Not *whole*: the client left before the answer's end, so luck and speed are open.
+    """
+    ok = None if record.outcome in SILENT or not whole else record.outcome == OK
+    usage = record.usage
+    return Finished(
+        provider=record.provider,
+        model=record.model,
+        account=record.account,
+        at=record.started_at,
+        ok=ok,
+        latency_ms=record.duration_ms if ok else None,
+        tokens=0 if usage is None else usage.total,
+        usd=0.0 if usage is None else cost_usd(usage, price.input, price.output, price.cached) or 0.0,
+    )
