@@ -35,8 +35,9 @@ check: $(VENV)/.dev ## everything that must hold besides the tests
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_migrations.py tests/test_lock.py
 
-bench: $(VENV)/.dev ## what the gateway costs, as a ratio to the upstream called directly
+bench: $(VENV)/.dev ## what the gateway costs, as a ratio to the upstream called directly, and what a million usage rows cost
 	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench.database
 
 soak: $(VENV)/.dev ## 200 clients against upstreams that fail, for three minutes (SOAK_SECONDS=30: half a one); then the books are compared
 	@$(BIN)/python -m tests.soak --seconds $(SOAK_SECONDS) $(SOAK_ARGS)
@@ -50,7 +51,7 @@ lock: $(VENV)/.dev ## resolve the dependencies again; `make lock UPGRADE=--upgra
 	@$(DEV_GROUP) | $(COMPILE) $(UPGRADE) --constraint requirements.lock --output-file requirements-dev.lock -
 
 clean: ## remove the environment, the caches and the reports; data/ stays
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov dist
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov dist tests/e2e/javascript/node_modules
 	@find troyproxy tests alembic -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(BIN)/python:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from tests.fake_providers import FakeConnections, FakeProviders
+from tests.fake_usage import FakeRequests, FakeStatistics
 from tests.fakes import FakeEventLog, FakeUsageSink
-from troyproxy.accounting.records import UsageRow
 from troyproxy.catalog.combos import Combo
 from troyproxy.catalog.keys import Key
-from troyproxy.catalog.models import Model
-from troyproxy.catalog.providers import Account
+from troyproxy.catalog.models import Model, Override
 from troyproxy.errors import Conflict, NotFound, PreconditionFailed, StoreUnavailable
 from troyproxy.ports import ControlEvent
 from troyproxy.resilience.events import Event
@@ -47,29 +47,6 @@ class FakeCombos:
         del self.held[combo_id]
 
 
-class FakeConnections:
-    """Accounts in memory. *down*: the database cannot be read."""
-
-    def __init__(self) -> None:
-        self.held: dict[str, Account] = {}
-        self.down = False
-
-    async def list(self) -> list[Account]:
-        if self.down:
-            raise StoreUnavailable("down")
-        return list(self.held.values())
-
-    async def add(self, account: Account) -> Account:
-        if account.id in self.held:
-            raise Conflict("taken")
-        self.held[account.id] = account
-        return account
-
-    async def remove(self, account_id: str) -> None:
-        _found(self.held, account_id)
-        del self.held[account_id]
-
-
 class FakeKeys:
     """Client keys in memory; `lookups` counts what would be database work. *down*: the database cannot be read."""
 
@@ -85,47 +62,100 @@ class FakeKeys:
         self.lookups += 1
         if self.down:
             raise StoreUnavailable("down")
-        return next((key for key in self.held.values() if key.digest == digest), None)
+        return next((key for key in self.held.values() if digest in {key.digest, key.previous_digest}), None)
 
     async def add(self, key: Key) -> Key:
         if any(held.name == key.name for held in self.held.values()):
             raise Conflict("taken")
-        self.held[key.id] = key
-        return key
+        self.held[key.id] = replace(key, version=1)
+        return self.held[key.id]
+
+    async def replace(self, key: Key, *, expected_version: int | None = None) -> Key:
+        stored = self._changeable(key.id, expected_version)
+        return self._put(
+            replace(
+                key,
+                digest=stored.digest,
+                previous_digest=stored.previous_digest,
+                previous_until=stored.previous_until,
+                created_at=stored.created_at,
+                version=stored.version,
+            )
+        )
+
+    async def rotate(
+        self, key_id: str, digest: bytes, *, old_until: float | None = None, expected_version: int | None = None
+    ) -> Key:
+        stored = self._changeable(key_id, expected_version)
+        old = None if old_until is None else stored.digest
+        return self._put(replace(stored, digest=digest, previous_digest=old, previous_until=old_until))
 
     async def revoke(self, key_id: str, *, at: float) -> Key:
-        self.held[key_id] = replace(_found(self.held, key_id), revoked_at=at)
-        return self.held[key_id]
+        stored = _found(self.held, key_id)
+        return self._put(replace(stored, revoked_at=stored.revoked_at or at))
+
+    async def remove(self, key_id: str) -> None:
+        _found(self.held, key_id)
+        del self.held[key_id]
+
+    def _changeable(self, key_id: str, expected_version: int | None) -> Key:
+        stored = _found(self.held, key_id)
+        if expected_version not in {None, stored.version}:
+            raise PreconditionFailed("changed")
+        if stored.revoked_at is not None:
+            raise Conflict("revoked")
+        return stored
+
+    def _put(self, key: Key) -> Key:
+        self.held[key.id] = replace(key, version=key.version + 1)
+        return self.held[key.id]
 
 
 class FakeModels:
     """Overrides in memory."""
 
     def __init__(self) -> None:
-        self.held: dict[str, Model] = {}
+        self.held: dict[str, Override] = {}
 
     async def list(self) -> dict[str, Model]:
-        return dict(self.held)
+        return {spec: override.model for spec, override in self.held.items()}
 
-    async def put(self, spec: str, model: Model) -> None:
-        self.held[spec] = model
+    async def entries(self) -> Sequence[Override]:
+        return [override for _, override in sorted(self.held.items())]
+
+    async def add(self, override: Override) -> Override:
+        if override.spec in self.held:
+            raise Conflict("taken")
+        self.held[override.spec] = replace(override, version=1)
+        return self.held[override.spec]
+
+    async def replace(self, override: Override, *, expected_version: int | None = None) -> Override:
+        stored = _found(self.held, override.spec)
+        if expected_version not in {None, stored.version}:
+            raise PreconditionFailed("changed")
+        self.held[override.spec] = replace(override, version=stored.version + 1)
+        return self.held[override.spec]
 
     async def remove(self, spec: str) -> None:
         _found(self.held, spec)
         del self.held[spec]
 
 
-class FakeRequests:
-    """Usage rows, read back from a sink."""
+class FakeUsageSums:
+    """What keys have spent: day → key id → USD. *down*: the database cannot be read."""
 
-    def __init__(self, sink: FakeUsageSink) -> None:
-        self._sink = sink
+    def __init__(self) -> None:
+        self.spent: dict[str, dict[str, float]] = {}
+        self.down = False
 
-    async def find(self, request_id: str) -> UsageRow | None:
-        return next((row for row in self._sink.rows if row.request_id == request_id), None)
-
-    async def recent(self, *, limit: int = 50) -> list[UsageRow]:
-        return self._sink.rows[: -limit - 1 : -1]
+    async def spent_since(self, day: str) -> Mapping[str, float]:
+        if self.down:
+            raise StoreUnavailable("down")
+        sums: dict[str, float] = {}
+        for each, keys in self.spent.items():
+            for key_id, usd in keys.items() if each >= day else ():
+                sums[key_id] = sums.get(key_id, 0.0) + usd
+        return sums
 
 
 class FakeControl:
@@ -170,8 +200,10 @@ class FakeStore:
             FakeKeys(),
             FakeModels(),
         )
+        self.providers = FakeProviders(self.connections)
         self.events, self.usage, self.control = FakeEventLog(*earlier), FakeUsageSink(), FakeControl()
-        self.requests = FakeRequests(self.usage)
+        self.sums = FakeUsageSums()
+        self.requests, self.statistics = FakeRequests(self.usage), FakeStatistics()
         self.up = True
         self.queue_depths: Mapping[str, int] = {"events": 0, "usage": 0}
         self.dropped: Mapping[str, int] = {"events": 0, "usage": 0}

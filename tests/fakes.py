@@ -1,4 +1,5 @@
-"""Fakes of the seams in `troyproxy/ports/`, in the order of that page; those of the database are in `fake_store`.
+"""Fakes of the seams in `troyproxy/ports/`, in the order of that page; those of the database are in `fake_store`,
+that of shared limits is in `fake_limits`, that of shared attempts in `fake_attempts`.
 
 They touch nothing outside.
 """
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.errors import StoreUnavailable
-from troyproxy.ports import Failover, Headers, News, UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.ports import AutoPlan, Failover, Headers, News, UpstreamFailed, UpstreamRequest, UpstreamResponse
 from troyproxy.resilience.events import Event
 
 
@@ -264,6 +265,12 @@ class FakeObserver:
 
     def adapted(self, provider: str, param: str, action: str) -> None:
         self.told.append(("adapted", (provider, param, action)))
+
+    def auto_planned(self, plan: AutoPlan) -> None:
+        self.told.append(("auto_planned", (plan,)))
+
+    def auto_excluded(self, provider: str, model: str, reason: str) -> None:
+        self.told.append(("auto_excluded", (provider, model, reason)))
 
     def events_seen(self, provider: str, model: str, gaps_s: Sequence[float]) -> None:
         self.told.append(("events_seen", (provider, model, tuple(gaps_s))))

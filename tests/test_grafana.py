@@ -26,6 +26,8 @@ NOT_DRAWN = {
     "troyproxy_params_adapted_total",
     "troyproxy_config_revision",
     "troyproxy_shared_state_up",
+    "troyproxy_rate_limited_total",
+    "troyproxy_budget_remaining_ratio",
 }
 """Metrics that no panel shows yet."""
 ADDED = {"instance", "job", "le"}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from typing import Any
 
 START = 1_000.0
 PATIENCE_S = 5.0
@@ -17,13 +18,15 @@ class _Selector(selectors.DefaultSelector):
     """Never waits for a timer; passes the wait on as time gone by."""
 
     gone_by = 0.0
+    threads = 0
+    """Work that runs in threads: until it is done, no time may pass."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None:
             events = super().select(PATIENCE_S)
             assert events, "nothing will ever happen again: the test waits for what nobody does"
             return events
-        events = super().select(0)
+        events = super().select(PATIENCE_S if self.threads and timeout else 0)
         if not events:
             self.gone_by += timeout
         return events
@@ -38,6 +41,15 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return START + self._virtual.gone_by
+
+    def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:  # type: ignore[override]  # noqa: ANN401
+        work: Any = super().run_in_executor(executor, func, *args)
+        self._virtual.threads += 1
+        work.add_done_callback(self._returned)
+        return work
+
+    def _returned(self, _: object) -> None:
+        self._virtual.threads -= 1
 
 
 class LoopClock:

@@ -65,6 +65,8 @@ class TroyError(Exception):
         super().__init__(message)
         self.param = param
         self.details = details
+        self.quiet: str | None = None
+        """What clients are told instead, without details, where they may not see which providers there are."""
         self.headers: dict[str, str] = {}
 
     @property
@@ -77,15 +79,16 @@ class TroyError(Exception):
         """The code to answer with; a few classes choose it per instance."""
         return self.code
 
-    def envelope(self) -> dict[str, object]:
+    def envelope(self, *, quiet: bool = False) -> dict[str, object]:
         """Return the body that OpenAI clients parse."""
+        quiet = quiet and self.quiet is not None
         inner: dict[str, object] = {
-            "message": str(self),
+            "message": self.quiet if quiet else str(self),
             "type": type_of(self.http_status),
             "param": self.param,
             "code": self.http_code,
         }
-        if self.details is not None:
+        if self.details is not None and not quiet:
             inner["details"] = self.details
         return {"error": inner}
 

@@ -216,7 +216,7 @@ async def test_a_reload_without_a_database_is_503(house: House, monkeypatch: pyt
 async def test_a_wrong_method_is_405_with_what_is_allowed(house: House, method: str, path: str) -> None:
     answer = await house.ask(method, path)
     assert (answer.status, answer.json()["error"]["code"]) == (405, "method_not_allowed")
-    assert answer.header("allow") in {"GET", "POST", "GET, POST"}
+    assert answer.header("allow") in {"GET, HEAD", "POST", "GET, HEAD, POST"}
 
 
 async def test_an_unknown_page_is_404_in_the_envelope(house: House) -> None:

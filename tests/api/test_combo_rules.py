@@ -9,6 +9,7 @@ from tests.api.house import House, fields_of
 pytestmark = pytest.mark.anyio
 
 ONE = {"name": "one", "members": ["demo/ok"]}
+MIXED = "config.allow_mixed_embeddings"
 
 
 @pytest.mark.parametrize(
@@ -36,10 +37,11 @@ ONE = {"name": "one", "members": ["demo/ok"]}
         ({"name": "one", "members": ["a/b"], "models": ["a/b"]}, "models"),
         ({"name": "one", "members": ["a/b"], "strategy": "fastest"}, "strategy"),
         ({"name": "one", "members": ["a/b"], "strategy": ["random"]}, "strategy"),
-        ({"name": "one", "members": ["a/b"], "strategy": "cost-optimized"}, "strategy"),
-        ({"name": "one", "strategy": "auto"}, "strategy"),
         ({"name": "one", "members": ["a/b"], "config": {"sticky": 0}}, "config.sticky"),
         ({"name": "one", "members": ["a/b"], "config": {"sticky": True}}, "config.sticky"),
+        ({"name": "one", "members": ["a/b"], "config": {"allow_mixed_embeddings": "true"}}, MIXED),
+        ({"name": "one", "members": ["a/b"], "config": {"allow_mixed_embeddings": 1}}, MIXED),
+        ({"name": "one", "members": ["a/b"], "config": {"allow_mixed_embeddings": None}}, MIXED),
         ({"name": "one", "members": ["a/b"], "config": []}, "config"),
         ({"name": "one", "members": ["a/b"], "membres": []}, "membres"),
     ],
@@ -58,6 +60,20 @@ async def test_every_problem_is_named_at_once(house: House) -> None:
     assert sorted(fields_of(answer.json())) == ["members", "name", "strategy"]
 
 
+@pytest.mark.parametrize("value", [b"NaN", b"-Infinity", b"1e400", b'"\\u0000"', b'"\\ud800"', b'{"\\ud800": 1}'])
+async def test_a_config_that_no_database_keeps_as_it_is_is_refused(house: House, value: bytes) -> None:
+    raw = b'{"name": "one", "members": ["demo/ok"], "config": {"x": [%s]}}' % value
+    answer = await house.post("/api/combos", raw)
+    assert (answer.status, fields_of(answer.json())) == (422, ["config"])
+
+
+async def test_any_other_config_is_stored_whole(house: House) -> None:
+    auto = {"candidatePool": ["anthropic", "google"], "weights": {"quota": 0.2, "health": 1}}
+    config = {"auto": auto, "of a later version": [1, 2.5, 10**30, {"x": {}}, "模型"], "": ""}
+    await house.post("/api/combos", {**ONE, "config": config})
+    assert (await house.get("/api/combos/one"))["config"] == config
+
+
 async def test_a_config_may_not_nest_without_end(house: House) -> None:
     deep: dict[str, object] = {}
     for _ in range(30):
@@ -66,11 +82,34 @@ async def test_a_config_may_not_nest_without_end(house: House) -> None:
     assert (answer.status, fields_of(answer.json())) == (422, ["config"])
 
 
-async def test_a_strategy_of_a_later_version_lists_those_of_this_one(house: House) -> None:
-    answer = await house.post("/api/combos", {"name": "one", "strategy": "auto"})
-    message = answer.json()["error"]["message"]
-    assert "does not run it yet" in message
-    assert "fallback, priority, round-robin, random" in message
+async def test_an_unknown_strategy_lists_those_that_there_are(house: House) -> None:
+    answer = await house.post("/api/combos", {"name": "one", "strategy": "fastest", "members": ["demo/ok"]})
+    assert "fallback, priority, weighted" in answer.json()["error"]["message"]
+
+
+async def test_an_auto_combo_works_as_the_documentation_posts_it(house: House) -> None:
+    auto = {"candidatePool": ["anthropic", "demo"], "weights": {"tierPriority": 0.3, "costInv": 0.05}}
+    raw = {"id": "my-auto", "name": "Auto Coder", "strategy": "auto", "config": {"auto": auto}}
+    made = await house.post("/api/combos", raw)
+    body = made.json()
+    assert (made.status, body["id"], body["members"], body["config"]) == (201, "my-auto", [], {"auto": auto})
+    assert round(body["effective_weights"]["tierPriority"], 4) == 0.2655
+    assert body["warnings"] == ["candidatePool: 'anthropic' is no configured provider and is skipped"]
+    answer = await house.chat("Auto Coder")
+    assert (answer.status, answer.header("x-troy-strategy")) == (200, "auto")
+
+
+async def test_every_problem_of_an_auto_config_is_named_by_its_path(house: House) -> None:
+    auto = {"speed": 1, "weights": {"health": -1, "luck": 1}, "modePack": "turbo"}
+    answer = await house.post("/api/combos", {"name": "one", "strategy": "auto", "config": {"auto": auto}})
+    assert answer.status == 422
+    places = ["modePack", "speed", "weights.health", "weights.luck"]
+    assert sorted(fields_of(answer.json())) == [f"config.auto.{place}" for place in places]
+
+
+async def test_only_an_auto_combo_may_have_no_members(house: House) -> None:
+    answer = await house.post("/api/combos", {"name": "one", "strategy": "random"})
+    assert (answer.status, fields_of(answer.json())) == (422, ["members"])
 
 
 @pytest.mark.parametrize(("name", "ident"), [("one", None), ("ONE", None), ("other", "one"), ("oNe", "other")])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
+from itertools import chain, repeat
 from unittest.mock import patch
 
 import pytest
@@ -28,6 +30,7 @@ async def test_a_created_combo_is_answered_as_it_is_stored(house: House) -> None
             "strategy": "round-robin",
             "members": [{"model": "demo/ok", "weight": 1.0}],
             "config": {"sticky": 2},
+            "effective_weights": None,
             "origin": "database",
             "version": 1,
             "warnings": [],
@@ -122,13 +125,18 @@ async def test_if_match_guards_against_lost_writes(house: House, method: str, ta
     assert (await house.ask(method, "/api/combos/one", ONE, if_match=tag)).status == status
 
 
-async def test_a_change_is_never_laid_over_what_somebody_else_just_wrote(house: House) -> None:
+@pytest.mark.parametrize(("headers", "status"), [({}, 200), ({"if_match": '"1"'}, 412)])
+async def test_a_change_is_never_laid_over_what_somebody_else_just_wrote(
+    house: House, headers: dict[str, str], status: int
+) -> None:
     await house.post("/api/combos", ONE)
-    combo = await house.store.combos.list()
-    await house.store.combos.replace(combo[0])
-    with patch.object(house.store.combos, "list", return_value=combo):
-        answer = await house.ask("PATCH", "/api/combos/one", {"strategy": "random"})
-    assert (answer.status, answer.json()["error"]["code"]) == (412, "precondition_failed")
+    [combo] = await house.store.combos.list()
+    theirs = await house.store.combos.replace(replace(combo, config={"theirs": True}))
+    seen = chain([[combo]] * 2, repeat([theirs]))
+    with patch.object(house.store.combos, "list", side_effect=seen):
+        answer = await house.ask("PATCH", "/api/combos/one", {"strategy": "random"}, **headers)
+    assert answer.status == status
+    assert (await house.get("/api/combos/one"))["config"] == {"theirs": True}
 
 
 async def test_the_list_has_every_combo_with_its_origin(house: House) -> None:

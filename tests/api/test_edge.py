@@ -233,7 +233,13 @@ async def open_house(tmp_path: Path, anyio_backend: str) -> AsyncIterator[House]
 PREFLIGHT = {"origin": PAGE, "access_control_request_method": "POST", "access_control_request_headers": "authorization"}
 
 
-@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/embeddings", "/v1/models", "/v1/models/alpha/gpt-x"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/v1/chat/completions", "/v1/embeddings", "/v1/models", "/v1/models/alpha/gpt-x"),
+        *("/v1/audio/speech", "/v1/images/edits", "/v1/moderations", "/v1/rerank"),
+    ],
+)
 async def test_a_preflight_needs_no_key(open_house: House, path: str) -> None:
     answer = await open_house.ask("OPTIONS", path, authorization="", **PREFLIGHT)
     assert (answer.status, answer.header("access-control-allow-origin")) == (200, PAGE)

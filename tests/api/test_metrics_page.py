@@ -8,7 +8,9 @@ from types import MappingProxyType
 import pytest
 
 from tests.asgi import Exchange, drive, http_scope
+from tests.fakes import FakeClock
 from troyproxy.api.metrics import MetricsPage
+from troyproxy.api.wrong_tokens import WrongTokens
 from troyproxy.catalog.secret import Secret
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +25,8 @@ async def page(
     client: tuple[str, int] | None = ("127.0.0.1", 1),
 ) -> Exchange:
     """Ask the page."""
-    app = MetricsPage(lambda accept: (accept.encode(), "text/plain; x"), TOKENS, open_here=open_here)
+    wrong = WrongTokens(FakeClock())
+    app = MetricsPage(lambda accept: (accept.encode(), "text/plain; x"), TOKENS, open_here=open_here, wrong=wrong)
     return await drive(app, http_scope("/metrics", method="GET", headers=headers, client=client))
 
 

@@ -59,6 +59,45 @@ async def test_a_combo_is_found_by_any_spelling_of_its_name_and_by_its_id(house:
 
 
 @pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("path", "id"),
+    [
+        ("gpt-x", "alpha/gpt-x"),
+        ("ALPHA/gpt-x", "alpha/gpt-x"),
+        ("FILED", "filed"),
+        ("combo/filed", "filed"),
+        ("combo%2Ffiled", "filed"),
+        ("auto/coding", "auto/coding"),
+        ("AUTO/Coding", "auto/coding"),
+        ("auto%2Fcoding", "auto/coding"),
+    ],
+)
+async def test_a_model_is_found_by_every_name_that_a_request_may_use(house: House, path: str, id: str) -> None:  # noqa: A002 -- the field's name
+    assert (await house.get(f"/v1/models/{path}", authorization=ALL))["id"] == id
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("path", ["auto/nothing", "alpha/unlisted", "default", "nobody/x"])
+async def test_a_name_that_is_in_no_list_is_404(house: House, path: str) -> None:
+    answer = await house.ask("GET", f"/v1/models/{path}", authorization=ALL)
+    assert (answer.status, answer.json()["error"]["code"]) == (404, "model_not_found")
+
+
+@pytest.mark.anyio
+async def test_an_alias_is_no_way_round_a_key(house: House) -> None:
+    answer = await house.ask("GET", "/v1/models/gpt-x", authorization=f"Bearer {NARROW_KEY}")
+    assert answer.status == 404
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/models/alpha/gpt-x"])
+async def test_head_is_answered_like_get(house: House, path: str) -> None:
+    got = await house.ask("GET", path, authorization=ALL)
+    head = await house.ask("HEAD", path, authorization=ALL)
+    assert (head.status, head.header("content-length")) == (200, got.header("content-length"))
+
+
+@pytest.mark.anyio
 async def test_a_key_sees_what_it_may_use_only(house: House) -> None:
     narrow = f"Bearer {NARROW_KEY}"
     body = await house.get("/v1/models", authorization=narrow)

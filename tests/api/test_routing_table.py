@@ -28,6 +28,7 @@ TABLE = RoutingTable(
         Route("GET", "/v1/models", Said("list")),
         Route("GET", "/v1/models/{id:path}", Said("one")),
         Route("POST", "/v1/models/{id}/test", Said("test")),
+        Route("POST", "/b/{id:path}/test", Said("tested")),
         Route("POST", "/v1/chat", Said("chat")),
         Route("GET", "/a/{x}/b/{y}", Said("two")),
         Route("DELETE", "/a/{x}/b/{y}", Said("gone")),
@@ -70,8 +71,8 @@ async def test_an_unknown_path_is_404_in_the_envelope(path: str) -> None:
     [
         ("GET", "/v1/chat", "POST"),
         ("HEAD", "/v1/chat", "POST"),
-        ("PUT", "/a/1/b/2", "DELETE, GET"),
-        ("PUT", "/v1/models/a/test", "GET, POST"),
+        ("PUT", "/a/1/b/2", "DELETE, GET, HEAD"),
+        ("PUT", "/v1/models/a/test", "GET, HEAD, POST"),
     ],
 )
 async def test_a_wrong_method_is_405_and_says_what_is_allowed(method: str, path: str, allow: str) -> None:
@@ -91,3 +92,12 @@ async def test_the_path_counts_from_the_mount_point() -> None:
 
 async def test_a_long_path_is_not_repeated_whole() -> None:
     assert len((await ask("GET", "/" + "x" * 5000)).body) < 500
+
+
+@pytest.mark.parametrize(
+    ("path", "ident"),
+    [("/b/x/test", "x"), ("/b/x/y/test", "x/y"), ("/b/test/test", "test"), ("/b/test", None), ("/b/x", None)],
+)
+async def test_a_fixed_end_may_follow_an_id_with_slashes(path: str, ident: str | None) -> None:
+    found, params, _ = TABLE.find("POST", path)
+    assert (found is not None, params.get("id")) == (ident is not None, ident)

@@ -94,6 +94,16 @@ def test_an_account_name_that_cannot_stand_in_a_header_or_an_id_is_refused(text:
         naming.account_name(text)
 
 
+@pytest.mark.parametrize("text", ["", "a#b", "é", "a" * 65])
+def test_a_key_name_that_cannot_stand_in_a_log_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="a key's name"):
+        naming.key_name(text)
+
+
+def test_a_key_name_may_be_an_address() -> None:
+    assert naming.key_name("ci@example.com") == "ci@example.com"
+
+
 def test_an_account_name_may_be_an_address() -> None:
     assert naming.account_name("team-a+1@example.com") == "team-a+1@example.com"
 

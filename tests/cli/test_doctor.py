@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Result, Shell
+from tests.services import free_port, redis
 from troyproxy.app import sql_store
 from troyproxy.catalog.providers import Account
 from troyproxy.catalog.secret import Secret
@@ -172,3 +173,25 @@ def test_the_clock_is_judged_by_the_median_provider(now: float, offsets: list[fl
 )
 def test_the_date_of_an_answer_tells_the_time(headers: tuple[tuple[bytes, bytes], ...], seconds: float | None) -> None:
     assert ahead(headers, 0.0) == seconds
+
+
+def test_a_redis_that_answers_is_well_and_its_password_is_not_shown(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with redis(password="hush-hush") as server:
+        monkeypatch.setenv("TROY_REDIS_URL", server.url)
+        done = shell("doctor", "--json")
+    assert _findings(done)["redis"]["ok"]
+    assert "hush-hush" not in done.out
+
+
+def test_a_redis_that_is_not_there_is_told_with_the_remedy(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TROY_REDIS_URL", f"redis://:hush-hush@127.0.0.1:{free_port()}/0")
+    done = shell("doctor", "--json")
+    found = _findings(done)["redis"]
+    assert (done.status, found["ok"], "TROY_REDIS_URL" in found["remedy"]) == (1, False, True)
+    assert "hush-hush" not in done.out
+
+
+def test_without_a_redis_nothing_is_said_of_it(shell: Shell) -> None:
+    assert "redis" not in _findings(shell("doctor", "--json"))

@@ -17,13 +17,13 @@ from troyproxy.catalog.secret import Secret
 from troyproxy.catalog.snapshot import Snapshot, build
 from troyproxy.cli import output
 from troyproxy.cli.announce import Announcer
-from troyproxy.cli.demo_mode import curl, demo_key, digest_of, generate_key, nothing_configured
+from troyproxy.cli.demo_mode import curl, demo_key, nothing_configured
 from troyproxy.cli.listening import is_loopback, listening, url_of
 from troyproxy.cli.log_mask import LogMask, secrets_in
 from troyproxy.cli.moments import expiry, shown
-from troyproxy.cli.probe import message_of
 from troyproxy.errors import ConfigError, StoreUnavailable
-from troyproxy.proxy.authenticator import GENERATED
+from troyproxy.proxy.authenticator import GENERATED, digest_of, generate_key
+from troyproxy.proxy.trials import message_of
 from troyproxy.settings.load import load
 from troyproxy.settings.values import Settings
 from troyproxy.store.store import SqlStore
@@ -147,7 +147,7 @@ def test_the_demo_key_is_made_once(tmp_path: Path) -> None:
     again, same = demo_key(tmp_path)
     assert (made.created, again.created) == (True, False)
     assert key == same
-    assert key.digest == digest_of(again.secret.reveal())
+    assert key.digest == digest_of(again.secret.reveal().encode())
 
 
 def test_an_odd_path_is_quoted_in_the_curl_line(tmp_path: Path) -> None:

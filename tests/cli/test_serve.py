@@ -205,7 +205,8 @@ def test_a_port_in_use_is_one_line_and_status_1(tmp_path: Path) -> None:
         port = taken.getsockname()[1]
         done = once(tmp_path, "serve", "--port", str(port))
     told = (
-        f"troyproxy: cannot listen on 127.0.0.1:{port}: address already in use; choose another with --host or --port\n"
+        f"troyproxy: cannot listen on 127.0.0.1:{port}: address already in use;"
+        " choose another with --host or --port (TROY_HOST, TROY_PORT)\n"
     )
     assert (done.returncode, done.stderr) == (1, told)
     assert not (tmp_path / "data").exists()

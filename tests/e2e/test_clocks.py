@@ -273,6 +273,21 @@ def test_what_waits_for_a_client_that_never_reads_is_given_up_with_its_connectio
     upstreams.script("patient", reply, model=f"deaf-{streams}")
     before = sockets(gateway.pid)
     ask(deaf, gateway, chat(f"patient/deaf-{streams}", stream=streams))
-    until(lambda: f"deaf-{streams}" in [row["model"] for row in gateway.rows()])
+    row = until(lambda: [row for row in gateway.rows() if row["model"] == f"deaf-{streams}"])[0]
+    assert (row["outcome"], row["status"]) == ("cancelled", 499)
     until(lambda: sockets(gateway.pid) <= before)
     assert deaf.getpeername()[1] == gateway.port  # all the while nobody here has hung up
+
+
+@pytest.mark.parametrize("sent", [b"", b'{"model": '])
+def test_a_client_that_does_not_send_its_body_is_told_so_and_let_go(
+    gateway: Gateway, deaf: socket.socket, sent: bytes
+) -> None:
+    head = "\r\n".join(f"{name}: {value}" for name, value in (*client_headers(), ("content-length", 100)))
+    deaf.settimeout(20)
+    deaf.connect(("127.0.0.1", gateway.port))
+    deaf.sendall(f"POST {CHAT} HTTP/1.1\r\nhost: x\r\n{head}\r\n\r\n".encode() + sent)
+    answer = b"".join(iter(lambda: deaf.recv(1 << 16), b""))  # to the end of the connection
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert b"the request body did not arrive in time" in answer
+    until(lambda: gateway.metric("inflight_requests") == 0)

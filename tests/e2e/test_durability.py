@@ -105,6 +105,18 @@ def test_kill_9_in_a_storm_loses_no_lock_no_circuit_and_no_row_but_of_the_last_m
     assert all(row["status"] == said.get(row["request_id"], row["status"]) for row in rows)
 
 
+def test_kill_9_in_a_storm_leaves_daily_sums_that_are_those_of_the_rows(gateway: Gateway, upstreams: Upstreams) -> None:
+    with Storm(gateway, bursts(upstreams)) as storm:
+        storm.served(200)
+        gateway.kill()
+    with closing(sqlite3.connect(gateway.database, timeout=5)) as database:
+        rows = database.execute("select count(*), sum(tries), sum(input_tokens) from usage_rows").fetchone()
+        sums = database.execute("select sum(requests), sum(attempts), sum(input_tokens) from usage_daily").fetchone()
+    gateway.start()
+    assert rows[0] >= 100
+    assert sums == rows
+
+
 @contextmanager
 def locked(gateway: Gateway) -> Iterator[None]:
     """Hold the one lock that writers of a SQLite file need."""

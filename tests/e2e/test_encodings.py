@@ -166,6 +166,18 @@ def test_a_damaged_error_body_keeps_its_status(
     assert answer.headers["content-length"] == str(len(answer.body))
 
 
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+@pytest.mark.parametrize("status", [400, 500])
+def test_an_error_that_is_not_in_the_coding_it_claims_keeps_its_words(
+    gateway: Gateway, upstreams: Upstreams, status: int, coding: str
+) -> None:
+    body = error("no such thing", "scripted")
+    reply = Reply(status, (JSON, ("content-encoding", coding)), (body,), "length")
+    answer = answered(gateway, upstreams, f"plain-{coding}-{status}", reply)
+    assert (answer.status, answer.body) == (status, body)
+    assert "content-encoding" not in answer.headers
+
+
 def test_an_error_in_a_coding_that_nobody_knows_keeps_its_bytes_and_says_so(
     gateway: Gateway, upstreams: Upstreams
 ) -> None:

@@ -25,6 +25,9 @@ THEIRS = {
     "a post": http_scope("/hello", headers={"content-type": "text/plain"}),
     "a stream": http_scope("/events", method="GET"),
     "a path under /v1 that is not ours": http_scope("/v1/host", method="GET"),
+    "a path that is ours only with more behind it": http_scope("/v1/audio"),
+    "a method that is not ours on a path that is passed through": http_scope("/v1/images/generations", method="GET"),
+    "a path behind one that is ours": http_scope("/v1/moderations/x"),
     "a method that is not ours": http_scope("/v1/chat/completions", method="GET"),
     "nothing at all": http_scope("/nothing", method="GET"),
     "a path that begins like ours": http_scope("/v1", method="GET"),
@@ -83,6 +86,34 @@ async def test_a_stream_of_the_gateway_passes(wrap: Wrap) -> None:
         exchange = await post(app, ask(model="demo", stream=True))
     assert exchange.body.endswith(DONE)
     assert len(exchange.chunks) > 3
+
+
+PASSED: dict[str, dict[str, object]] = {
+    "/v1/audio/speech": {"input": "hi", "voice": "x"},
+    "/v1/images/generations": {"prompt": "a cat"},
+    "/v1/moderations": {"input": "x"},
+    "/v1/rerank": {"query": "a", "documents": ["a"]},
+    "/v1/completions": {"prompt": "hi"},
+    "/v1/embeddings": {"input": "hi"},
+}
+
+
+@each_host
+@pytest.mark.parametrize("path", PASSED)
+async def test_every_client_route_is_ours(make: Callable[[], App], wrap: Wrap, path: str) -> None:
+    app = wrap(make())
+    async with app.gateway:
+        exchange = await post(app, {"model": "demo/chat", **PASSED[path]}, path)
+        refused = await post(app, {"model": 5, **PASSED[path]}, path)
+    assert (exchange.status, exchange.header("x-troy-model")) == (200, "demo/chat")
+    assert (refused.status, refused.json()["error"]["param"]) == (400, "model")
+
+
+async def test_an_answer_that_breaks_off_is_an_error_of_the_app(wrap: Wrap) -> None:
+    app = wrap(raw_host)
+    async with app.gateway:
+        with pytest.raises(ConnectionError):
+            await post(app, {"model": "demo/cut", "input": "a b c d"}, "/v1/audio/speech")
 
 
 async def test_admin_pages_are_under_their_prefix_and_need_the_token(wrap: Wrap) -> None:

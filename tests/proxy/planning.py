@@ -7,12 +7,14 @@ from random import Random
 import pytest
 
 from tests.fakes import FakeClock, FakeEventLog, FakeObserver
+from troyproxy.app.scoring import auto_engine
 from troyproxy.catalog.providers import Provider
 from troyproxy.errors import (
     TroyError,
 )
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.health import HealthKeeper
+from troyproxy.proxy.measuring import Measuring
 from troyproxy.proxy.outcome import Target
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.policy import WalkPolicy
@@ -35,7 +37,16 @@ class Desk:
             clock=clock, log=FakeEventLog(), observer=self.observer, policy=HealthPolicy(), rng=Random(7)
         )
         policy = WalkPolicy(deny_unknown=deny_unknown)
-        self.planner = Planner(health=self.health, clock=clock, policy=policy, observer=self.observer)
+        self.measuring = Measuring(health=self.health, clock=clock)
+        self.auto = auto_engine(self.measuring, clock, self.observer, exploration=0.0)
+        self.planner = Planner(
+            health=self.health,
+            measuring=self.measuring,
+            auto=self.auto,
+            clock=clock,
+            policy=policy,
+            observer=self.observer,
+        )
 
     def fail(self, of: Provider, name: str, error_class: ErrorClass, hint_s: float | None = None) -> None:
         """Let every account of one model fail."""

@@ -13,6 +13,7 @@ from tests.asgi import Step as ScriptStep
 from tests.fakes import FakeEventLog, FakeObserver, FakeUpstream, Reply, Step
 from tests.virtual import LoopClock
 from troyproxy.accounting.records import UsageRow
+from troyproxy.app.scoring import auto_engine
 from troyproxy.catalog.combos import Combo, Member
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.models import Capabilities, Limits, Model
@@ -25,6 +26,7 @@ from troyproxy.proxy.call import Call, Gate
 from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
+from troyproxy.proxy.measuring import Measuring
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.policy import WalkPolicy
 from troyproxy.proxy.retries import Retries
@@ -189,6 +191,7 @@ class Rig:
         self.policy = policy or WalkPolicy()
         self.clock, self.log, self.observer = LoopClock(), FakeEventLog(), FakeObserver()
         self.upstream = FakeUpstream()
+        self.exploration = 0.0
         self.health = HealthKeeper(
             clock=self.clock, log=self.log, observer=self.observer, policy=health or HealthPolicy(), rng=Random(7)
         )
@@ -198,13 +201,24 @@ class Rig:
         """Put the parts together anew, with another policy."""
         self.desk = AccountDesk(max_inflight=self.policy.max_inflight, observer=self.observer)
         self.learned = LearnedParameters(self.clock)
-        self.planner = Planner(health=self.health, clock=self.clock, policy=self.policy, observer=self.observer)
+        self.measuring = Measuring(health=self.health, clock=self.clock)
+        self.auto = auto_engine(self.measuring, self.clock, self.observer, exploration=self.exploration)
+        self.planner = Planner(
+            health=self.health,
+            measuring=self.measuring,
+            auto=self.auto,
+            clock=self.clock,
+            policy=self.policy,
+            observer=self.observer,
+        )
         self.gear = Gear(
             upstream=self.upstream,
             health=self.health,
             desk=self.desk,
             learned=self.learned,
             retries=Retries(self.clock, RetryPolicy(self.policy.retry_budget)),
+            measuring=self.measuring,
+            memory=self.auto.memory,
             observer=self.observer,
             clock=self.clock,
             policy=self.policy,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.asgi import Message
 from tests.proxy.rig import Rig
-from troyproxy.proxy.client import Client, ClientGone, Disconnect
+from troyproxy.proxy.client import PIECE, Client, ClientGone, Disconnect
 from troyproxy.wire.sse import Frame
 
 pytestmark = pytest.mark.anyio
@@ -64,6 +64,32 @@ async def test_nobody_gets_a_word_in_between_head_and_body_of_a_whole_answer(rig
         group.create_task(client.open(200, ()))
         group.create_task(client.frames([A], more=True))
     assert [message.get("body") for message in wire.got] == [None, b"{}"]
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 3 * PIECE + 7])
+async def test_a_whole_answer_goes_in_pieces_and_only_the_last_one_ends_it(rig: Rig, size: int) -> None:
+    wire, body = Wire(), bytes(at % 251 for at in range(size))
+    await _client(wire, rig).whole(200, (), body)
+    [head, *pieces] = wire.got
+    assert (b"content-length", str(size).encode()) in head["headers"]
+    assert b"".join(piece["body"] for piece in pieces) == body
+    assert [piece.get("more_body", False) for piece in pieces] == [True] * (len(pieces) - 1) + [False]
+    assert max(len(piece["body"]) for piece in pieces) <= PIECE
+
+
+async def test_a_client_that_stops_reading_a_whole_answer_is_gone_before_its_end(rig: Rig) -> None:
+    wire = Wire()
+    client = _client(wire, rig)
+
+    async def read_once(message: Message) -> None:
+        if len(wire.got) > 1:
+            await asyncio.sleep(100)
+        await wire.send(message)
+
+    client._send = read_once
+    with pytest.raises(ClientGone, match="does not read"):
+        await client.whole(200, (), b"x" * (3 * PIECE))
+    assert not client.finished
 
 
 async def test_a_client_that_does_not_read_is_gone_after_the_stall(rig: Rig) -> None:

@@ -176,3 +176,23 @@ async def test_background_work_that_dies_of_a_bug_says_so_at_once(
     await settle()
     assert caplog.messages[-1] == "background work has failed"
     await house.life.stop()
+
+
+async def test_what_comes_first_is_done_before_it_is_started_and_before_the_background() -> None:
+    house, order = House(), []
+
+    async def first() -> None:
+        order.append((house.life.started, house.working))
+
+    house.life = Life(
+        store=house.store,
+        snapshots=house.snapshots,
+        health=house.health,
+        upstream=house.upstream,
+        background=[house._work],
+        first=[first],
+    )
+    await house.life.start()
+    await settle()
+    assert (order, house.working) == ([(False, 0)], 1)
+    await house.life.stop()

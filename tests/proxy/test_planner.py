@@ -41,7 +41,7 @@ def test_members_come_in_their_order(desk: Desk, rig: Rig) -> None:
 
 def test_a_draft_touches_nothing(desk: Desk, rig: Rig) -> None:
     rig.use(ALPHA, BETA, combo("turn", "alpha/m1", "beta/m2", strategy="round-robin"))
-    orders = [desk.planner.draft(rig.call("turn"))[1].candidates[0].spec for _ in range(3)]
+    orders = [desk.planner.draft(rig.call("turn")).plan.candidates[0].spec for _ in range(3)]
     assert (orders, desk.observer.told) == (["alpha/m1"] * 3, [])
 
 
@@ -181,6 +181,42 @@ def test_an_open_circuit_is_503_with_its_wait(desk: Desk, rig: Rig) -> None:
         "30",
         [{"member": "alpha/m1", "reason": "circuit"}],
     )
+
+
+def test_a_rate_limit_behind_an_open_circuit_is_503(desk: Desk, rig: Rig) -> None:
+    desk.fail(ALPHA, "m1", ErrorClass.RATE, 60.0)
+    for _ in range(3):
+        desk.fail(ALPHA, "m1", ErrorClass.TRANSIENT)
+    error = desk.refused(rig.call("alpha/m1"))
+    assert (error.http_status, error.http_code, error.headers["retry-after"]) == (503, "all_unavailable", "60")
+
+
+def test_told_quietly_a_lock_names_nobody(desk: Desk, rig: Rig) -> None:
+    desk.fail(ALPHA, "m1", ErrorClass.RATE, 60.0)
+    error = desk.refused(rig.call("alpha/m1")).envelope(quiet=True)["error"]
+    assert error == {
+        "message": "the model 'alpha/m1' is unavailable for now",
+        "type": "rate_limit_error",
+        "param": None,
+        "code": "rate_limited",
+    }
+
+
+def test_told_quietly_what_a_request_lacks_names_nobody(desk: Desk, rig: Rig) -> None:
+    rig.use(provider("beta", model("m2", tools=False)), combo("one", "beta/m2", "nobody/x"))
+    assert desk.refused(rig.call("one", tools=[TOOL])).quiet == "the model 'one' cannot serve this request: no-tools"
+
+
+def test_told_quietly_a_combo_of_nobody_gives_no_reason(desk: Desk, rig: Rig) -> None:
+    rig.use(combo("none"))
+    assert desk.refused(rig.call("none")).quiet == "the model 'none' cannot serve this request"
+
+
+def test_told_quietly_a_window_that_is_too_small_is_said_without_members(desk: Desk, rig: Rig) -> None:
+    rig.use(provider("beta", model("m2", context=10)))
+    error = desk.refused(rig.call("beta/m2", messages=[{"role": "user", "content": "x" * 4000}]))
+    assert error.quiet == str(error)
+    assert error.envelope(quiet=True)["error"].keys() == {"message", "type", "param", "code"}  # type: ignore[attr-defined]
 
 
 def test_a_soft_cooldown_bars_nobody(desk: Desk, rig: Rig) -> None:

@@ -65,6 +65,22 @@ async def test_an_invalid_configuration_keeps_the_old_picture_and_the_error(desk
     assert (desk.keeper.current.revision, desk.keeper.error, desk.heard) == (1, "typo", [(0, 1)])
 
 
+async def test_who_keeps_what_is_no_part_of_the_picture_hears_of_a_refusal(desk: Desk) -> None:
+    refusals: list[str] = []
+    keeper = SnapshotKeeper(
+        desk.builder.build,
+        control=desk.control,
+        clock=desk.clock,
+        on_change=[],
+        on_refused=lambda: refusals.append("refused"),
+    )
+    await keeper.reload(1)
+    desk.builder.error = ConfigError("typo")
+    with pytest.raises(ConfigError):
+        await keeper.reload(2)
+    assert refusals == ["refused"]
+
+
 async def test_a_good_reload_forgets_the_error(desk: Desk) -> None:
     desk.builder.error = ConfigError("typo")
     with pytest.raises(ConfigError):

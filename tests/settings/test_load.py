@@ -89,7 +89,7 @@ def test_the_default_provider_has_a_second_variable(tmp_path: Path, env: dict[st
     ("name", "hint"),
     [
         ("TROY_STREM_IDLE_MS", "did you mean TROY_STREAM_IDLE_MS?"),
-        ("TROY_USAGE_DAYS", "is an unknown setting"),
+        ("TROY_USAGE_YEARS", "is an unknown setting"),
         ("TROY_", "is an unknown setting"),
     ],
 )
@@ -148,7 +148,9 @@ def test_a_reference_to_an_unset_variable_leaves_the_default_with_a_warning(tmp_
 
 def test_a_reference_to_a_bad_value_is_an_error_without_the_value(tmp_path: Path) -> None:
     write(tmp_path, "settings: {metrics_token: env:TOKEN}")
-    with pytest.raises(ConfigError, match=r"^settings\.metrics_token: the value of TOKEN is not allowed"):
+    with pytest.raises(
+        ConfigError, match=r"^troyproxy\.yaml: settings\.metrics_token: the value of TOKEN is not"
+    ):
         load({"TOKEN": "hush hush"}, folder=tmp_path)
 
 
@@ -168,3 +170,22 @@ def test_unreadable_yaml_names_the_file_and_line(tmp_path: Path) -> None:
 def test_no_secret_is_in_the_repr_of_a_configuration(tmp_path: Path) -> None:
     write(tmp_path, "settings: {admin_token: hush}\nproviders: {openai: {accounts: [{name: a, api_key: hush}]}}")
     assert "hush" not in repr(load({"OPENAI_API_KEY": "hush"}, folder=tmp_path))
+
+
+def test_a_problem_in_the_file_names_the_file(tmp_path: Path) -> None:
+    write(tmp_path, "settings: {port: 99999}")
+    with pytest.raises(ConfigError, match=r"^troyproxy\.yaml: settings\.port: "):
+        load({}, folder=tmp_path)
+
+
+def test_problems_of_one_file_name_it_once(tmp_path: Path) -> None:
+    write(tmp_path, "settings: {port: 99999, trace: maybe}")
+    with pytest.raises(ConfigError, match=r"^troyproxy\.yaml: 2 problems\n  settings\.port: .*\n  settings\.trace: "):
+        load({}, folder=tmp_path)
+
+
+def test_problems_of_variables_and_file_are_told_apart(tmp_path: Path) -> None:
+    write(tmp_path, "settings: {port: 99999}")
+    told = r"^configuration: 2 problems\n  TROY_TRACE: .*\n  troyproxy\.yaml: settings\.port: "
+    with pytest.raises(ConfigError, match=told):
+        load({"TROY_TRACE": "maybe"}, folder=tmp_path)

@@ -10,7 +10,7 @@ import pytest
 
 from troyproxy.catalog.secret import Secret
 from troyproxy.errors import ConfigError
-from troyproxy.settings.secrets import Generated, data_folder, ensure, secret_key
+from troyproxy.settings.secrets import Generated, admin_token, data_folder, ensure, secret_key
 from troyproxy.settings.values import Settings
 
 
@@ -99,6 +99,26 @@ def test_only_a_sqlite_file_gets_a_key_of_its_own(tmp_path: Path) -> None:
     assert len(secret_key(Settings(database_url=f"sqlite+aiosqlite:///{tmp_path}/troy.db")).reveal()) == 44
     with pytest.raises(ConfigError, match="TROY_SECRET_KEY is required"):
         secret_key(Settings(database_url="postgresql://h/d"))
+
+
+def test_the_admin_token_is_made_once_and_kept_beside_the_database(tmp_path: Path) -> None:
+    settings = Settings(database_url=f"sqlite+aiosqlite:///{tmp_path}/data/troy.db")
+    token = admin_token(settings)
+    file = tmp_path / "data" / "admin.token"
+    assert admin_token(settings) == token
+    assert (file.read_text().strip(), len(token.reveal())) == (token.reveal(), 43)
+    assert (mode(file), mode(file.parent)) == (0o600, 0o700)
+
+
+def test_an_admin_token_that_is_given_is_written_nowhere(tmp_path: Path) -> None:
+    settings = Settings(database_url=f"sqlite+aiosqlite:///{tmp_path}/troy.db", admin_token=Secret("given"))
+    assert (admin_token(settings), list(tmp_path.iterdir())) == (Secret("given"), [])
+
+
+def test_the_key_at_rest_is_made_once(tmp_path: Path) -> None:
+    settings = Settings(database_url=f"sqlite+aiosqlite:///{tmp_path}/data/troy.db")
+    assert secret_key(settings) == secret_key(settings)
+    assert mode(tmp_path / "data" / "secret.key") == 0o600
 
 
 def test_a_key_that_is_given_is_used_with_any_database() -> None:

@@ -83,6 +83,14 @@ def test_auth_is_a_word_or_a_header(text: str, auth: Auth) -> None:
     assert provider(text).auth == auth
 
 
+@pytest.mark.parametrize(
+    "moment", ["-1", "1e300", "1" + "0" * 400, "253402300800", "'9999-12-31T23:59:59-12:00'", "'1969-12-31'", "soon"]
+)
+def test_a_moment_lies_between_1970_and_the_year_9999(moment: str) -> None:
+    _, report = read(f"keys: [{{name: a, key: env:A, expires_at: {moment}}}]")
+    assert [place for place, _ in report.problems] == ["keys[0].expires_at"]
+
+
 def test_a_provider_takes_headers_query_timeouts_and_limits() -> None:
     entry = provider(
         "headers: {X-Team: search, x-n: 7}, query: {v: '2'}, timeouts: {connect_s: 2, idle_s: 1.5}, max_inflight: 3, "
@@ -221,7 +229,6 @@ def test_all_errors_are_found_in_one_pass() -> None:
         ),
         (P + "}}", "providers.p: has no account"),
         ("keys: [{name: k, key: hush-hush-hush-hush}]", "keys[0].key: a secret stands in the file"),
-        ("keys: [{name: k, key: env:A, limits: {requests_per_minute: 1}}]", "keys[0].limits: are kept, but"),
         ("leak: {scope: start}", "leak.scope: is read, but has no effect"),
     ],
 )

@@ -7,16 +7,21 @@ import sys
 import pytest
 
 from troyproxy.errors import ConfigError
-from troyproxy.store.redis_door import state_mirror
+from troyproxy.store.redis_door import shared_limits, state_mirror
+from troyproxy.store.redis_limits import RedisLimits
 from troyproxy.store.redis_mirror import RedisMirror
 
 
-def test_without_a_url_there_is_no_mirror() -> None:
-    assert state_mirror(None, keep_s=60.0) is None
+def test_without_a_url_nothing_is_shared() -> None:
+    assert (state_mirror(None, keep_s=60.0), shared_limits(None)) == (None, None)
 
 
-def test_with_a_url_there_is_one_and_nothing_is_connected() -> None:
+def test_with_a_url_there_is_a_mirror_and_nothing_is_connected() -> None:
     assert isinstance(state_mirror("redis://nowhere.invalid:1/0", keep_s=60.0), RedisMirror)
+
+
+def test_with_a_url_limits_are_shared_and_nothing_is_connected() -> None:
+    assert isinstance(shared_limits("redis://nowhere.invalid:1/0"), RedisLimits)
 
 
 @pytest.mark.parametrize("url", ["redis://:hush@h:99999999/0", "redis://:hush@[::1/0", "http://:hush@h"])
@@ -27,6 +32,9 @@ def test_a_url_that_is_none_is_refused_and_not_quoted(url: str) -> None:
 
 
 def test_a_missing_library_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "troyproxy.store.redis_mirror", None)
+    for module in ("redis_mirror", "redis_limits"):
+        monkeypatch.setitem(sys.modules, f"troyproxy.store.{module}", None)
     with pytest.raises(ConfigError, match=r"pip install 'troyproxy\[redis\]'"):
         state_mirror("redis://h", keep_s=60.0)
+    with pytest.raises(ConfigError, match=r"pip install 'troyproxy\[redis\]'"):
+        shared_limits("redis://h")

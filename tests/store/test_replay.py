@@ -32,6 +32,7 @@ from troyproxy.routing.members import candidate_of
 from troyproxy.store import migrations
 from troyproxy.store.database import Database, parse_url
 from troyproxy.store.journal import SqlEventLog
+from troyproxy.store.pruning import Keep, Pruner, PruningPace
 from troyproxy.store.queue import BoundedQueue
 from troyproxy.store.tables import STATE_EVENTS
 from troyproxy.store.writer import Pace, Writer
@@ -41,7 +42,7 @@ CAP_S: Final = 1800.0
 KEEP_S: Final = journal_horizon_s(POLICY, CAP_S)
 INSTANT_S: Final = 0.001
 """Between any two things that happen: no two of a process are at one instant."""
-PRUNING: Final = Pace(linger_s=0.0, retry_s=BRISK.retry_s, heartbeat_s=0.001, prune_every_s=0.0)
+PRUNING: Final = Pace(linger_s=0.0, retry_s=BRISK.retry_s, heartbeat_s=0.001, pruning=PruningPace(every_s=0.0))
 ACCOUNTS: Final = tuple(Account(id=f"p#{name}", provider="p", name=name, api_key=Secret("s")) for name in ("A", "B"))
 PROVIDER: Final = Provider(id="p", base_url="http://p.test/v1", accounts=ACCOUNTS)
 
@@ -111,7 +112,8 @@ class Process:
     def __init__(self, url: URL, clock: FakeClock) -> None:
         self.clock, self.database, queue = clock, Database(url), BoundedQueue(10_000)
         queues = {STATE_EVENTS: queue}
-        self.writer = Writer(self.database, queues, clock=clock, prepare=_ready, keep_s=KEEP_S, pace=PRUNING)
+        pruner = Pruner(self.database, Keep(events_s=KEEP_S), clock=clock, pace=PRUNING.pruning)
+        self.writer = Writer(self.database, queues, prepare=_ready, pruner=pruner, pace=PRUNING)
         log = SqlEventLog(self.database, queue, self.writer.wake, clock=clock, source="one", keep_s=KEEP_S)
         rng = Random(clock.now())
         self.keeper = HealthKeeper(clock=clock, log=log, observer=FakeObserver(), policy=POLICY, rng=rng)

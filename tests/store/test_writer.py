@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
@@ -19,6 +18,7 @@ from tests.store.waiting import until, until_written
 from troyproxy.errors import StoreUnavailable
 from troyproxy.resilience.events import Cleared
 from troyproxy.store.database import Database, parse_url
+from troyproxy.store.pruning import Keep, Pruner
 from troyproxy.store.queue import BoundedQueue
 from troyproxy.store.store import SqlStore
 from troyproxy.store.tables import STATE_EVENTS, USAGE_ROWS
@@ -201,50 +201,14 @@ async def test_a_stopped_store_starts_again(url: str, clock: FakeClock) -> None:
     await store.stop()
 
 
-async def test_old_events_are_pruned_a_bounded_number_at_a_time(url: str, clock: FakeClock) -> None:
-    store = SqlStore(url, secret_key=None, clock=clock, pace=replace(BRISK, prune_rows=4))
-    await store.start()
-    for age in range(10):
-        store.events.append(Cleared(clock.now() - 5400 - age))
-    store.events.append(Cleared(clock.now()))
-    await until_written(store)
-    assert await count(store) == 11
-    clock.move(60)
-    await until_pruned(store, 7)
-    clock.move(60)
-    await until_pruned(store, 3)
-    clock.move(60)
-    await until_pruned(store, 1)
-    await store.stop()
-
-
-async def until_pruned(store: SqlStore, left: int) -> None:
-    async with asyncio.timeout(30):
-        while (found := await count(store)) != left:
-            assert found > left
-
-
-async def test_published_events_are_pruned_too_and_their_numbers_never_return(
-    store: SqlStore, clock: FakeClock
-) -> None:
-    await store.control.publish("reload", {})
-    (old,) = await store.control.since(0)
-    clock.move(5461)
-    async with asyncio.timeout(30):
-        while await store.control.since(0):  # noqa: ASYNC110 - nothing tells when rows are gone
-            await asyncio.sleep(0.002)
-    await store.control.publish("reload", {})
-    assert (await store.control.since(old.id))[0].id > old.id
-
-
 def a_writer(url: str, clock: FakeClock, prepare: Callable[[], object]) -> Writer:
     async def prepared() -> None:
         prepare()
 
     queues = {STATE_EVENTS: BoundedQueue(9), USAGE_ROWS: BoundedQueue(9)}
-    return Writer(
-        Database(parse_url(url)), queues, clock=clock, prepare=prepared, keep_s=1.0, pace=replace(BRISK, drain_s=5.0)
-    )
+    database = Database(parse_url(url))
+    pruner = Pruner(database, Keep(), clock=clock, pace=BRISK.pruning)
+    return Writer(database, queues, prepare=prepared, pruner=pruner, pace=replace(BRISK, drain_s=5.0))
 
 
 async def test_a_bug_in_the_writer_is_logged_at_once_and_raised_by_the_stop(

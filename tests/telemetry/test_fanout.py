@@ -8,11 +8,12 @@ import pytest
 
 from tests.telemetry.rows import ATTEMPT, ROW
 from troyproxy.accounting.records import AttemptRecord, UsageRow
-from troyproxy.ports import Failover, Observer
+from troyproxy.ports import AutoPlan, Failover, Observer
 from troyproxy.telemetry.fanout import Fanout
 from troyproxy.telemetry.silent import Silent
 
 FAILOVER = Failover("combo1", "alpha", "beta", "rate")
+PLAN = AutoPlan("auto", "alpha", "m1", 0.7)
 CALLS: dict[str, tuple[object, ...]] = {
     "request_started": (),
     "request_finished": (ROW,),
@@ -23,6 +24,8 @@ CALLS: dict[str, tuple[object, ...]] = {
     "inflight_changed": ("alpha", "A", 1),
     "leaked": ("alpha", "m1", "hermes", "suppressed"),
     "adapted": ("alpha", "n", "dropped"),
+    "auto_planned": (PLAN,),
+    "auto_excluded": ("alpha", "m1", "score"),
     "events_seen": ("alpha", "m1", (0.5,)),
     "trace": ("req-1", ("a",)),
 }
@@ -60,6 +63,12 @@ class Recorder:
 
     def adapted(self, provider: str, param: str, action: str) -> None:
         self.heard.append(("adapted", (provider, param, action)))
+
+    def auto_planned(self, plan: AutoPlan) -> None:
+        self.heard.append(("auto_planned", (plan,)))
+
+    def auto_excluded(self, provider: str, model: str, reason: str) -> None:
+        self.heard.append(("auto_excluded", (provider, model, reason)))
 
     def events_seen(self, provider: str, model: str, gaps_s: Sequence[float]) -> None:
         self.heard.append(("events_seen", (provider, model, gaps_s)))

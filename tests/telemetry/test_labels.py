@@ -8,7 +8,7 @@ from troyproxy.catalog.combos import Combo, Member
 from troyproxy.catalog.models import Model
 from troyproxy.catalog.providers import Provider
 from troyproxy.catalog.snapshot import Snapshot, build
-from troyproxy.telemetry.labels import OTHER, Bounded, KnownModels, Labels, one_of, status_label
+from troyproxy.telemetry.labels import MAX_KEYS, OTHER, Bounded, KnownModels, Labels, one_of, status_label
 
 
 @pytest.fixture
@@ -51,6 +51,11 @@ def test_at_most_so_many_models_are_shown() -> None:
 @pytest.mark.parametrize(("name", "shown"), [("combo1", "combo1"), ("nothing", OTHER), (None, "")])
 def test_a_combo_is_shown_if_it_exists(labels: Labels, name: str | None, shown: str) -> None:
     assert labels.combo(name) == shown
+
+
+def test_keys_are_shown_by_name_within_a_bound(labels: Labels) -> None:
+    names = [f"key-{n}" for n in range(MAX_KEYS + 5)]
+    assert [labels.key(name) for name in names] == [*names[:MAX_KEYS], *[OTHER] * 5]
 
 
 def test_a_reload_is_seen_without_a_word() -> None:

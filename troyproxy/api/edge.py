@@ -11,22 +11,28 @@ import secrets
 from collections.abc import Callable
 from typing import Final
 
+from troyproxy.accounting.limits import Standing
 from troyproxy.api.outermost import answering_bugs
 from troyproxy.api.request_id import ASGIApp, new_request_id
+from troyproxy.catalog.keys import Key
 from troyproxy.catalog.snapshot import Snapshot
-from troyproxy.ports import Clock, Observer, UsageSink
+from troyproxy.ports import Clock, Headers, Observer, UsageSink
 from troyproxy.proxy.answers import Message, Receive, Send
 from troyproxy.proxy.call import Call, Scope, put_call, raw_headers
 from troyproxy.proxy.policy import WalkPolicy
-from troyproxy.proxy.report import story
+from troyproxy.proxy.report import RATES, rate_headers, story
 from troyproxy.proxy.rows import row_of
 
 UPSTREAM_PATHS: Final = {
     "/v1/chat/completions": "/chat/completions",
     "/v1/completions": "/completions",
     "/v1/embeddings": "/embeddings",
+    "/v1/audio/{path}": "/audio/{path}",
+    "/v1/images/{path}": "/images/{path}",
+    "/v1/moderations": "/moderations",
+    "/v1/rerank": "/rerank",
 }
-"""Route → path behind a provider's base URL."""
+"""Route → path behind a provider's base URL; ``{path}`` is the rest of the client's path, slashes included."""
 
 
 class Edge:
@@ -42,10 +48,12 @@ class Edge:
         observer: Observer,
         usage: UsageSink,
         policy: WalkPolicy,
+        standing: Callable[[Key], tuple[Standing, ...]] | None = None,
     ) -> None:
         self.app = answering_bugs(app)
         self._route, self._snapshot, self._clock = route, snapshot, clock
         self._observer, self._usage, self._policy = observer, usage, policy
+        self._standing = standing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = self._new_call(scope)
@@ -65,10 +73,11 @@ class Edge:
             at=self._clock.now(),
             started=self._clock.monotonic(),
             route=self._route,
-            upstream_path=UPSTREAM_PATHS[self._route],
+            upstream_path=UPSTREAM_PATHS[self._route].replace("{path}", scope.get("path_params", {}).get("path", "")),
             headers=raw_headers(scope),
             snapshot=self._snapshot(),
             seed=secrets.randbits(64),
+            quiet=self._policy.expose == "id",
         )
 
     def _close(self, call: Call) -> None:
@@ -80,16 +89,25 @@ class Edge:
         if self._policy.trace:
             self._observer.trace(call.request_id, call.ledger.lines)
 
+    def _rates(self, call: Call) -> Headers:
+        """Return where the caller's key stands. An answer from before its admission has what is known by now."""
+        key = call.key
+        if key is None or not key.limits or self._standing is None or self._policy.expose == "id":
+            return ()
+        return rate_headers(call.standing if call.standing is not None else self._standing(key))
+
     def _telling(self, call: Call, send: Send) -> Send:
         """Return a `Send` that notes the status, and tells the story where the walk has not told it."""
 
         async def send_told(message: Message) -> None:
             if message["type"] == "http.response.start":
                 call.ledger.note_status(message["status"])
+                rates = self._rates(call)
                 headers = list(message.get("headers", ()))
+                headers = [pair for pair in headers if not (rates and pair[0].startswith(RATES))]
                 known = {name for name, _ in headers}
                 added = [pair for pair in story(call, self._policy) if pair[0] not in known]
-                message = {**message, "headers": [*headers, *added]}
+                message = {**message, "headers": [*headers, *added, *rates]}
             await send(message)
 
         return send_told

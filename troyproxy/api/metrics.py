@@ -9,8 +9,9 @@ import hmac
 import ipaddress
 from collections.abc import Callable, Collection
 
+from troyproxy.api.wrong_tokens import WrongTokens
 from troyproxy.catalog.secret import Secret
-from troyproxy.errors import InvalidAPIKey
+from troyproxy.errors import InvalidAPIKey, TroyError
 from troyproxy.proxy.answers import Receive, Send, send_bytes, send_error
 from troyproxy.proxy.authenticator import is_loopback_name, presented_key
 from troyproxy.proxy.call import Scope, raw_headers
@@ -20,20 +21,33 @@ Render = Callable[[str], tuple[bytes, str]]
 
 
 class MetricsPage:
-    """*open_here*: the listener is on a loopback address."""
+    """*open_here*: the listener is on a loopback address. *wrong* counts guesses: one of *tokens* opens far more."""
 
-    def __init__(self, render: Render, tokens: Collection[Secret], *, open_here: bool) -> None:
-        self._render, self._tokens, self._open_here = render, tuple(tokens), open_here
+    def __init__(self, render: Render, tokens: Collection[Secret], *, open_here: bool, wrong: WrongTokens) -> None:
+        self._render, self._tokens, self._open_here, self._wrong = render, tuple(tokens), open_here, wrong
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del receive
-        headers = raw_headers(scope)
-        if not (self._open_here and direct(scope)) and not bearer_is(presented_key(headers), self._tokens):
-            await send_error(send, InvalidAPIKey("Missing or invalid metrics token."))
+        try:
+            self._check(scope)
+        except TroyError as error:
+            await send_error(send, error)
             return
-        accept = next((value.decode("latin-1") for name, value in headers if name == b"accept"), "")
+        accept = next((value.decode("latin-1") for name, value in raw_headers(scope) if name == b"accept"), "")
         body, kind = self._render(accept)
         await send_bytes(send, 200, body, {"content-type": kind})
+
+    def _check(self, scope: Scope) -> None:
+        """Raise InvalidAPIKey, or RateLimited after too many wrong tokens."""
+        if self._open_here and direct(scope):
+            return
+        self._wrong.check(scope)
+        presented = presented_key(raw_headers(scope))
+        if bearer_is(presented, self._tokens):
+            return
+        if presented is not None:
+            self._wrong.note(scope)
+        raise InvalidAPIKey("Missing or invalid metrics token.")
 
 
 def direct(scope: Scope) -> bool:

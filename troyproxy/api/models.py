@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from troyproxy.accounting.limits import Standing
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.models import Capabilities
 from troyproxy.catalog.snapshot import Snapshot
@@ -12,9 +13,11 @@ from troyproxy.errors import ModelNotFound, TroyError
 from troyproxy.proxy.answers import Receive, Send, send_error, send_json
 from troyproxy.proxy.authenticator import Authenticate
 from troyproxy.proxy.call import Scope
+from troyproxy.proxy.report import rate_headers
 from troyproxy.routing.advertise import Advert, advertise, advertise_auto
 from troyproxy.routing.globs import allowed
-from troyproxy.routing.lookup import AUTO_IDS, exact_combo, shown, spec_provider
+from troyproxy.routing.lookup import AUTO_IDS, shown, spec_provider
+from troyproxy.routing.names import resolve
 from troyproxy.routing.resolvers import connected
 
 OWNER: Final = "troy"
@@ -25,21 +28,35 @@ Entry = dict[str, object]
 class ModelList:
     """The list, and one entry of it; a key sees only what it may use."""
 
-    def __init__(self, snapshot: Callable[[], Snapshot], authenticate: Authenticate) -> None:
-        self._snapshot, self._authenticate = snapshot, authenticate
+    def __init__(
+        self,
+        snapshot: Callable[[], Snapshot],
+        authenticate: Authenticate,
+        standing: Callable[[Key], tuple[Standing, ...]] | None = None,
+    ) -> None:
+        """*standing*: where a limited key stands, which all of its answers tell; None tells nobody."""
+        self._snapshot, self._authenticate, self._standing = snapshot, authenticate, standing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         del receive
+        rates: Mapping[str, str] = {}
         try:
             key = await self._authenticate(scope)
+            rates = self._rates(key)
             wanted = scope.get("path_params", {}).get("id")
             snapshot = self._snapshot()
             entries = visible(snapshot, key)
             value = {"object": "list", "data": list(entries)} if wanted is None else _one(entries, wanted, snapshot)
         except TroyError as error:
-            await send_error(send, error)
+            await send_error(send, error, rates)
         else:
-            await send_json(send, 200, value)
+            await send_json(send, 200, value, rates)
+
+    def _rates(self, key: Key | None) -> dict[str, str]:
+        """Return the headers of a limited key; to look at the list costs it nothing."""
+        if key is None or not key.limits or self._standing is None:
+            return {}
+        return {name.decode(): value.decode() for name, value in rate_headers(self._standing(key))}
 
 
 def visible(snapshot: Snapshot, key: Key | None) -> Iterator[Entry]:
@@ -77,15 +94,22 @@ def _entry(name: str, owner: str, created: float, advert: Advert) -> Entry:
     }
 
 
+def _meant(wanted: str, snapshot: Snapshot) -> str:
+    """Return the canonical name; "" for a name that means nothing."""
+    try:
+        return resolve(wanted, snapshot).canonical
+    except TroyError:
+        return ""
+
+
 def _flags(capabilities: Capabilities) -> dict[str, bool | None]:
     return {name: getattr(capabilities, name) for name in ("tools", "vision", "reasoning", "json", "audio")}
 
 
 def _one(entries: Iterator[Entry], wanted: str, snapshot: Snapshot) -> Entry:
-    """Return the entry of the id *wanted*; a combo goes by its name, in any Unicode form, or its id."""
-    combo = exact_combo(wanted, snapshot)
-    name = combo.name if combo is not None else wanted
-    for entry in entries:
-        if entry["id"] == name:
-            return entry
+    """Return the entry of the id *wanted*, or of what a request for *wanted* would mean (aliases, ids of combos)."""
+    found = {entry["id"]: entry for entry in entries}
+    entry = found.get(wanted) or found.get(_meant(wanted, snapshot))
+    if entry is not None:
+        return entry
     raise ModelNotFound(f"there is no model '{shown(wanted)}' for this key", param="model")

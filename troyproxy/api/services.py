@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from troyproxy.api.status import Status
 from troyproxy.catalog.secret import Secret
 from troyproxy.ports import Clock, Store
+from troyproxy.proxy.catalogue_refresh import CatalogueRefresh
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.orders import Orders
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.snapshots import SnapshotKeeper
+from troyproxy.proxy.trials import Trials
 from troyproxy.settings.load import Configuration
 from troyproxy.telemetry.ring import RequestRing
 
@@ -34,3 +37,8 @@ class Services:
     admin_token: Secret
     worker: str
     """The name of this process among several."""
+    trials: Trials
+    forget_keys: Callable[[], None]
+    """Client keys were written: look them up anew."""
+    catalogue: CatalogueRefresh | None = None
+    """None: the model catalogue is that of the package."""

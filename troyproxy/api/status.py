@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from troyproxy.ports import Clock, Store
 from troyproxy.proxy.accounts import AccountDesk, synthetic
+from troyproxy.proxy.catalogue_refresh import CatalogueRefresh
 from troyproxy.proxy.health import HealthKeeper
+from troyproxy.proxy.limits import LimitKeeper
 from troyproxy.proxy.mirroring import Mirroring
 from troyproxy.proxy.snapshots import SnapshotKeeper
 from troyproxy.resilience import health as machine
@@ -23,7 +25,7 @@ LEVELS: Mapping[CircuitState, int] = {
 class Status:
     """Reads what the parts know; changes nothing."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- whatever has a state to tell, by keyword
         self,
         *,
         health: HealthKeeper,
@@ -32,9 +34,12 @@ class Status:
         store: Store,
         clock: Clock,
         shared: Mirroring | None = None,
+        catalogue: CatalogueRefresh | None = None,
+        limits: LimitKeeper | None = None,
     ) -> None:
         self._health, self._desk, self._snapshots = health, desk, snapshots
-        self._store, self._clock, self._shared = store, clock, shared
+        self._store, self._clock, self._shared, self._catalogue = store, clock, shared, catalogue
+        self._limits = limits
 
     def facts(self) -> StatusFacts:
         """Return the state as the metrics want it."""
@@ -53,6 +58,8 @@ class Status:
             shared_state_up=None if self._shared is None else self._shared.up,
             config_revision=snapshot.revision,
             config_age_s=max(0.0, now - snapshot.loaded_at),
+            refusals={} if self._limits is None else dict(self._limits.refusals),
+            budgets=() if self._limits is None else tuple(self._limits.budgets_left()),
         )
 
     def page(self) -> dict[str, object]:
@@ -80,6 +87,8 @@ class Status:
             "shared_state": None
             if self._shared is None
             else {"up": self._shared.up, "failures": self._shared.failures},
+            "key_limits": None if self._limits is None else self._limits.page(),
+            "catalog": None if self._catalogue is None else self._catalogue.page(),
             "config": {
                 "revision": self._snapshots.current.revision,
                 "loaded_at": self._snapshots.current.loaded_at,

@@ -10,7 +10,7 @@ from typing import Final
 
 from troyproxy.api.gateway import ASGIApp
 from troyproxy.catalog.keys import Key
-from troyproxy.ports import Clock, Observer, StateMirror, Store, Upstream
+from troyproxy.ports import Clock, Observer, SharedAttempts, SharedLimits, StateMirror, Store, Upstream
 from troyproxy.proxy.clock import SystemClock
 
 ALONE: Final = "main"
@@ -26,6 +26,8 @@ class Wiring:
     upstream: Upstream | None = None
     store: Store | None = None
     mirror: StateMirror | None = None
+    limits: SharedLimits | None = None
+    attempts: SharedAttempts | None = None
     observers: tuple[Observer, ...] = ()
     apps: Mapping[str, ASGIApp] = field(default_factory=dict)
     """In-process upstreams by name, besides the demo provider."""

@@ -5,18 +5,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 from troyproxy.api.gateway import Gateway
+from troyproxy.api.outermost import cors
 from troyproxy.api.routing_table import RoutingTable
 from troyproxy.api.services import Services
 from troyproxy.api.status import Status
 from troyproxy.api.wiring import Wiring
+from troyproxy.app.counting import Counting
+from troyproxy.app.measured import Measured
 from troyproxy.app.onion import Onion
 from troyproxy.app.routes import Routes
+from troyproxy.app.scoring import auto_engine
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.demo.app import demo_app
 from troyproxy.demo.provider import demo_combo, demo_provider
 from troyproxy.ports import Clock
 from troyproxy.proxy.accounts import AccountDesk
 from troyproxy.proxy.authenticator import Authenticate, Authenticator, OpenDoor
+from troyproxy.proxy.auto_engine import AutoEngine
+from troyproxy.proxy.catalogue_refresh import CatalogueRefresh
+from troyproxy.proxy.catalogue_shelf import CatalogueShelf
 from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
@@ -28,12 +35,15 @@ from troyproxy.proxy.policy import WalkPolicy, health_policy, journal_keep_s
 from troyproxy.proxy.retries import Retries
 from troyproxy.proxy.snapshots import SnapshotKeeper, changed_accounts
 from troyproxy.proxy.sources import Load, SnapshotSource
+from troyproxy.proxy.trials import Trials
 from troyproxy.resilience.retry_budget import RetryPolicy
 from troyproxy.settings.assemble import Stored
+from troyproxy.settings.catalogue_file import CatalogueFile
 from troyproxy.settings.instance import instance_name
 from troyproxy.settings.load import Configuration
-from troyproxy.settings.secrets import admin_token, secret_key
+from troyproxy.settings.secrets import admin_token, data_folder, secret_key
 from troyproxy.settings.values import Settings
+from troyproxy.store.pruning import Keep
 from troyproxy.store.redis_door import state_mirror
 from troyproxy.store.store import SqlStore
 from troyproxy.telemetry.access import AccessLog
@@ -53,7 +63,7 @@ def sql_store(settings: Settings, clock: Clock, *, source: str | None = None) ->
         secret_key=secret_key(settings),
         clock=clock,
         source=source or instance_name(settings),
-        keep_s=journal_keep_s(settings),
+        keep=Keep(events_s=journal_keep_s(settings), usage_days=settings.usage_days),
     )
 
 
@@ -79,21 +89,28 @@ class Builder:
         self._retries = Retries(self._clock, RetryPolicy(self._policy.retry_budget))
         self._desk = AccountDesk(max_inflight=self._policy.max_inflight, observer=self._observer)
         self._authenticator = Authenticator(snapshot=self._snapshot, keys=self._store.keys, clock=self._clock)
-        self._orders = orders = Orders(self._store.control, self._health, self._clock)
-        self._snapshots = SnapshotKeeper(
-            self._source().build,
-            control=self._store.control,
-            clock=self._clock,
-            on_change=(self._changed,),
-            orders=orders,
-        )
+        self._orders = Orders(self._store.control, self._health, self._clock)
+        self._shelf = self._catalogue_shelf()
+        self._snapshots = self._snapshot_keeper()
         self._upstream = wiring.upstream or RoutedUpstream(HttpxUpstream(), {"demo": demo_app(), **wiring.apps})
-        self._planner = Planner(health=self._health, clock=self._clock, policy=self._policy, observer=self._observer)
-        self._mirroring = shared = self._shared_state()
-        health, snapshots, clock = self._health, self._snapshots, self._clock
-        self._status = Status(
-            health=health, desk=self._desk, snapshots=snapshots, store=self._store, clock=clock, shared=shared
+        self._refresh = self._catalogue_refresh()
+        self._measured = Measured.of(self._settings, wiring, self._store, self._health, self._snapshot)
+        self._auto = self._auto_engine()
+        self._planner = Planner(
+            health=self._health,
+            measuring=self._measured.measuring,
+            auto=self._auto,
+            clock=self._clock,
+            policy=self._policy,
+            observer=self._observer,
         )
+        self._mirroring = self._shared_state()
+        self._counting = Counting.of(self._settings, wiring, self._store, self._snapshot)
+        self._status = self._new_status()
+
+    def _auto_engine(self) -> AutoEngine:
+        rate, measuring = self._settings.auto_exploration, self._measured.measuring
+        return auto_engine(measuring, self._clock, self._observer, exploration=rate)
 
     def gateway(self) -> Gateway:
         """Return the app."""
@@ -103,10 +120,31 @@ class Builder:
             snapshots=self._snapshots,
             health=self._health,
             upstream=self._upstream,
-            background=(self._snapshots.follow, lambda: self._metrics.keep_fresh(self._clock)),
+            background=(
+                self._snapshots.follow,
+                lambda: self._metrics.keep_fresh(self._clock),
+                *(() if self._refresh is None else (self._refresh.follow,)),
+                *self._counting.background,
+                *self._measured.background,
+            ),
             mirroring=self._mirroring,
+            first=(*self._counting.first, *self._measured.first),
         )
-        return Gateway(RoutingTable(self._routes().all()), self._life, self._snapshots)
+        origins = self._settings.cors_origins
+        table = RoutingTable(self._routes().all(), around=lambda app: cors(app, origins))
+        return Gateway(table, self._life, self._snapshots)
+
+    def _new_status(self) -> Status:
+        return Status(
+            health=self._health,
+            desk=self._desk,
+            snapshots=self._snapshots,
+            store=self._store,
+            clock=self._clock,
+            shared=self._mirroring,
+            catalogue=self._refresh,
+            limits=self._counting.keeper,
+        )
 
     def _shared_state(self) -> Mirroring | None:
         keep_s = journal_keep_s(self._settings)
@@ -115,6 +153,34 @@ class Builder:
             return None
         return Mirroring(mirror, health=self._health, snapshots=self._snapshots, clock=self._clock, keep_s=keep_s)
 
+    def _catalogue_shelf(self) -> CatalogueShelf | None:
+        url, folder = self._settings.model_catalog_url, data_folder(self._settings.database_url)
+        return CatalogueShelf(CatalogueFile(folder, url), self._first.builtins, self._clock) if url else None
+
+    def _catalogue_refresh(self) -> CatalogueRefresh | None:
+        url, shelf = self._settings.model_catalog_url, self._shelf
+        if url is None or shelf is None:
+            return None
+        return CatalogueRefresh(
+            url,
+            shelf,
+            upstream=self._upstream,
+            snapshots=self._snapshots,
+            orders=self._orders,
+            clock=self._clock,
+            rng=self._wiring.rng,
+        )
+
+    def _snapshot_keeper(self) -> SnapshotKeeper:
+        return SnapshotKeeper(
+            self._source().build,
+            control=self._store.control,
+            clock=self._clock,
+            on_change=(self._changed,),
+            on_refused=self._forget_keys,
+            orders=self._orders,
+        )
+
     def _snapshot(self) -> Snapshot:
         return self._snapshots.current
 
@@ -122,14 +188,21 @@ class Builder:
         ours = Stored(keys=self._wiring.keys)
         if self._wiring.demo:
             ours = replace(ours, demo=demo_provider(), demo_combo=demo_combo())
-        return SnapshotSource(self._first, self._load, store=self._store, clock=self._clock, ours=ours)
+        fetched = None if self._shelf is None else self._shelf.models
+        return SnapshotSource(self._first, self._load, store=self._store, clock=self._clock, ours=ours, fetched=fetched)
 
     def _changed(self, before: Snapshot, after: Snapshot) -> None:
         """A new snapshot is in force: keys are looked up anew, locks of accounts that changed are gone."""
-        self._authenticator.forget()
+        self._forget_keys()
         self._desk.keep(after.providers)
         for provider, account in changed_accounts(before, after):
             self._health.forget(provider, account)
+            self._measured.measuring.quotas.forget(provider, account)
+
+    def _forget_keys(self) -> None:
+        """Client keys were written, here or elsewhere: what is known of them is read anew."""
+        self._authenticator.forget()
+        self._counting.keys.written()
 
     def _routes(self) -> Routes:
         return Routes(self._settings, self._onion(), self.services(), self._metrics, lambda: self._life.stopping)
@@ -142,6 +215,7 @@ class Builder:
             authenticate=self._authenticate(),
             snapshot=self._snapshot,
             usage=self._store.usage,
+            limits=self._counting.keeper,
         )
 
     def _authenticate(self) -> Authenticate:
@@ -156,6 +230,8 @@ class Builder:
             desk=self._desk,
             learned=self._learned,
             retries=self._retries,
+            measuring=self._measured.measuring,
+            memory=self._auto.memory,
             observer=self._observer,
             clock=self._clock,
             policy=self._policy,
@@ -176,4 +252,7 @@ class Builder:
             configuration=self._first,
             admin_token=self._token,
             worker=self._wiring.worker,
+            trials=Trials(self._gear(), self._planner, self._store.usage, self._snapshot),
+            forget_keys=self._forget_keys,
+            catalogue=self._refresh,
         )

@@ -14,6 +14,7 @@ from troyproxy.leaks.suppress import Leak
 from troyproxy.middleware.auth_guard import AuthGuard
 from troyproxy.middleware.bridge import Bridge
 from troyproxy.middleware.effort_resolver import EffortResolver
+from troyproxy.middleware.key_limits import KeyLimits
 from troyproxy.middleware.preflight import Preflight
 from troyproxy.middleware.tool_leak_guard import ToolLeakGuard
 from troyproxy.middleware.usage_injector import UsageInjector
@@ -21,6 +22,7 @@ from troyproxy.ports import UsageSink
 from troyproxy.proxy.authenticator import Authenticate
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.gear import Gear
+from troyproxy.proxy.limits import LimitKeeper
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.walk import Walk
 from troyproxy.settings.values import Settings
@@ -36,15 +38,17 @@ class Onion:
     authenticate: Authenticate
     snapshot: Callable[[], Snapshot]
     usage: UsageSink
+    limits: LimitKeeper
 
     def around(self, route: str) -> ASGIApp:
         """Return the app that serves *route*."""
         app: ASGIApp = ProxyEndpoint(Walk(self.gear, self.planner))
         app = UsageInjector(app)
         app = ToolLeakGuard(app, mode=self.settings.leak, tell=self._leaked)
+        app = KeyLimits(app, keeper=self.limits)
         app = Preflight(app, plan=self.planner.plan)
         app = EffortResolver(app)
-        app = Bridge(app, max_body=self.gear.policy.max_body)
+        app = Bridge(app, max_body=self.gear.policy.max_body, patience=self.gear.policy.patience)
         app = AuthGuard(app, authenticate=self.authenticate)
         return cors(self._edge(app, route), self.settings.cors_origins)
 
@@ -58,6 +62,7 @@ class Onion:
             observer=gear.observer,
             usage=self.usage,
             policy=gear.policy,
+            standing=self.limits.standing,
         )
 
     def _leaked(self, call: Call, leak: Leak) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final
 
 
@@ -67,11 +69,25 @@ class Model:
     aliases: tuple[str, ...] = ()
     no_sampling_with_effort: bool = False
     """The model refuses ``temperature`` and ``top_p`` beside a reasoning effort."""
+    tier: str | None = None
+    """Economic tier, ``free``, ``cheap`` or ``premium``, instead of what the price says."""
+    fitness: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """How well it does tasks, 0 to 1 by task, instead of what the table says."""
 
     @property
     def effort_levels(self) -> tuple[str, ...]:
         """The levels this model takes, weakest first."""
         return self.efforts or DEFAULT_EFFORTS
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """What an operator knows better of one model, ``provider/model``, than the catalogue does."""
+
+    spec: str
+    model: Model
+    version: int = 0
+    """Counts the writes of one that lives in the database; 0 elsewhere."""
 
 
 UNKNOWN: Final = Model(id="")

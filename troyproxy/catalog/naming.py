@@ -40,6 +40,13 @@ def account_name(text: str) -> str:
     return text
 
 
+def key_name(text: str) -> str:
+    """Return *text* if it may name a client key."""
+    if not _ACCOUNT.fullmatch(text):
+        raise ValueError("a key's name is 1 to 64 of the characters A-Z, a-z, 0-9, '.', '_', '@', '+', '-'")
+    return text
+
+
 def slug(text: str) -> str:
     """Return *text* if it may be an id that a client chose for a combo."""
     if not _SLUG.fullmatch(text):

@@ -23,6 +23,8 @@ def overlay(over: Model, base: Model) -> Model:
         tool_calls=_first(over.tool_calls, base.tool_calls),
         efforts=over.efforts or base.efforts,
         aliases=over.aliases or base.aliases,
+        tier=over.tier or base.tier,
+        fitness=over.fitness or base.fitness,
         no_sampling_with_effort=over.no_sampling_with_effort or base.no_sampling_with_effort,
     )
 

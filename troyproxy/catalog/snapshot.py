@@ -30,8 +30,12 @@ class Snapshot:
     """Provider id or alias → provider id."""
     catalog: Mapping[str, Mapping[str, Model]] = field(default_factory=lambda: MappingProxyType({}))
     """Catalogue models by provider id, configured or not."""
+    file_models: Mapping[str, Model] = field(default_factory=lambda: MappingProxyType({}))
+    """What the config file knows better of models than the catalogue, by spec as written there."""
     default_provider: str | None = None
     default_effort: str | None = None
+    auto_models: str = "default"
+    """``default`` or ``all``: the models of a provider that are in the pool of ``auto``."""
     warnings: tuple[str, ...] = ()
 
     def provider(self, name: str) -> Provider | None:
@@ -55,8 +59,10 @@ def build(  # noqa: PLR0913 -- one argument per part of the picture, by keyword
     revision: int = 0,
     loaded_at: float = 0.0,
     catalog: Mapping[str, Mapping[str, Model]] | None = None,
+    file_models: Mapping[str, Model] | None = None,
     default_provider: str | None = None,
     default_effort: str | None = None,
+    auto_models: str = "default",
     warnings: Iterable[str] = (),
 ) -> Snapshot:
     """Return a snapshot with its lookup tables. Order is kept; an id always beats another provider's alias."""
@@ -72,7 +78,9 @@ def build(  # noqa: PLR0913 -- one argument per part of the picture, by keyword
         keys=MappingProxyType({k.digest: k for k in keys}),
         provider_names=MappingProxyType(names),
         catalog=MappingProxyType(dict(catalog or {})),
+        file_models=MappingProxyType(dict(file_models or {})),
         default_provider=default_provider,
         default_effort=default_effort,
+        auto_models=auto_models,
         warnings=tuple(warnings),
     )

@@ -10,9 +10,10 @@ import typer
 from troyproxy.catalog.combos import Combo
 from troyproxy.cli.commands import CONFIG, JSON, group
 from troyproxy.cli.output import print_json, print_table, warn
-from troyproxy.cli.probe import Probe, probe, probe_key, report
+from troyproxy.cli.probe import ProbeFailed
 from troyproxy.cli.session import Session, run_with
 from troyproxy.proxy.combo_book import as_written
+from troyproxy.proxy.trials import Trial, as_told
 from troyproxy.routing.strategies import STRATEGIES
 
 app = group("Combos: chains of models under one name. A running gateway follows within a second.")
@@ -103,16 +104,28 @@ def delete(name: str = NAME, config: Path | None = CONFIG, as_json: bool = JSON)
 
 @app.command("test")
 def ask_combo(name: str = NAME, config: Path | None = CONFIG, as_json: bool = JSON) -> None:
-    """Send one tiny chat request to a combo and print who was tried. It may cost a few tokens.
+    """Send one tiny chat request to each member of a combo and print what came of it. It may cost a few tokens.
 
     \b
     Example:
       troyproxy combos test daily
     """
-    secret, key = probe_key()
-    report(run_with(config, lambda found: _test(found, secret, name), keys=(key,)), as_json=as_json)
+    trials = run_with(config, lambda found: _test(found, name))
+    ok = any(trial.ok for trial in trials)
+    if as_json:
+        print_json({"name": name, "ok": ok, "members": [as_told(trial) for trial in trials]})
+    else:
+        columns = ("member", "account", "result", "status", "ms", "answer")
+        print_table(columns, (_outcome(trial) for trial in trials))
+    if not ok:
+        raise ProbeFailed(f"no member of {name} answered")
 
 
-async def _test(found: Session, secret: str, name: str) -> Probe:
-    combo = await found.combos.find(name)
-    return await probe(found, secret, f"combo/{combo.name}")
+async def _test(found: Session, name: str) -> list[Trial]:
+    return await found.services.trials.combo(await found.combos.find(name))
+
+
+def _outcome(trial: Trial) -> tuple[object, ...]:
+    result = f"skipped: {trial.skipped}" if trial.skipped is not None else "ok" if trial.ok else trial.error_class
+    ms = None if trial.ms is None else f"{trial.ms:.0f}"
+    return trial.member, trial.account, result or "failed", trial.status, ms, trial.message

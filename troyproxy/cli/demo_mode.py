@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import secrets
 import shlex
 import time
 from pathlib import Path
@@ -14,29 +12,19 @@ from troyproxy.catalog.keys import Key
 from troyproxy.catalog.providers import Origin
 from troyproxy.demo.provider import PROVIDER
 from troyproxy.errors import StoreUnavailable
+from troyproxy.proxy.authenticator import digest_of, generate_key
 from troyproxy.settings.assemble import Stored, assemble
 from troyproxy.settings.load import Configuration
 from troyproxy.settings.secrets import DEMO_KEY, Generated, ensure
 from troyproxy.store.store import SqlStore
 
-KEY_PREFIX: Final = "sk-troy-"
 _BODY: Final = {"model": PROVIDER, "messages": [{"role": "user", "content": "Hello!"}]}
-
-
-def generate_key() -> str:
-    """Return a new client key: ``sk-troy-`` and 48 hex digits."""
-    return KEY_PREFIX + secrets.token_hex(24)
-
-
-def digest_of(key: str) -> bytes:
-    """Return what is kept of a key: the SHA-256 of its bytes."""
-    return hashlib.sha256(key.encode()).digest()
 
 
 def demo_key(folder: Path) -> tuple[Generated, Key]:
     """Return the demo key of the data *folder*, made once, and the client key that it is. Raises ConfigError."""
     made = ensure(folder / DEMO_KEY, generate_key)
-    digest = digest_of(made.secret.reveal())
+    digest = digest_of(made.secret.reveal().encode())
     return made, Key(id="demo", name="demo", digest=digest, origin=Origin.BUILTIN)
 
 
@@ -50,7 +38,7 @@ async def nothing_configured(configuration: Configuration, store: SqlStore) -> b
         return False
     try:
         await store.start()
-        stored = Stored(accounts=await store.connections.list())
+        stored = Stored(providers=await store.providers.list(), accounts=await store.connections.list())
     except StoreUnavailable:
         return False
     finally:

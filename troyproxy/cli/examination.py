@@ -18,11 +18,13 @@ from troyproxy.cli.session import SOURCE
 from troyproxy.errors import ConfigError, StoreUnavailable, TroyError
 from troyproxy.ports import Headers, Upstream, UpstreamFailed, UpstreamRequest
 from troyproxy.proxy.clock import SystemClock
+from troyproxy.proxy.policy import journal_keep_s
 from troyproxy.settings.assemble import Stored, assemble
 from troyproxy.settings.load import Configuration
 from troyproxy.settings.show import without_password
 from troyproxy.store import migrations
 from troyproxy.store.database import is_sqlite, parse_url
+from troyproxy.store.redis_door import state_mirror
 from troyproxy.upstream.http import HttpxUpstream
 
 PROVIDER_S: Final = 10.0
@@ -55,6 +57,7 @@ async def examine(config: Path | None) -> list[Finding]:
     findings = [Finding("configuration", True, f"{where} is valid"), *await _database(configuration)]
     if findings[-1].what == "migrations" and findings[-1].ok:
         snapshot = await _with_stored(configuration, snapshot, findings)
+    findings.extend(await _shared_state(configuration))
     upstream = HttpxUpstream()
     try:
         reached = await asyncio.gather(*(_reach(provider, upstream) for provider in snapshot.providers.values()))
@@ -77,6 +80,27 @@ async def _database(configuration: Configuration) -> list[Finding]:
         told += "".join(f"; {difference[:SHOWN]}" for difference in state.differences[:3])
     remedy = "" if state.ok else "troyproxy db upgrade"
     return [Finding("database", True, f"{shown} answers"), Finding("migrations", state.ok, told, remedy)]
+
+
+async def _shared_state(configuration: Configuration) -> list[Finding]:
+    """Ask the Redis of ``TROY_REDIS_URL`` as the gateway would; without one there is nothing to find."""
+    url = configuration.settings.redis_url
+    if url is None:
+        return []
+    shown = without_password(url)
+    remedy = "see that it runs and TROY_REDIS_URL is right; until then instances share nothing"
+    try:
+        mirror = state_mirror(url, keep_s=journal_keep_s(configuration.settings))
+        if mirror is None:  # pragma: no cover -- there is one where there is a URL
+            return []
+        try:
+            await mirror.open()
+            await mirror.read(time.time())
+        finally:
+            await mirror.close()
+    except (ConfigError, StoreUnavailable) as error:
+        return [Finding("redis", False, f"{shown}: {error}", remedy)]
+    return [Finding("redis", True, f"{shown} answers")]
 
 
 def _is_missing(database_url: str) -> bool:

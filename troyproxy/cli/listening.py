@@ -34,7 +34,7 @@ def listening(host: str, port: int, *, deaf_ms: int | None = None) -> Iterator[L
                 _drop_the_deaf(listener, deaf_ms)
         except (OSError, UnicodeError) as error:
             reason = str(error.strerror) if isinstance(error, OSError) else "this is no host name"
-            hint = "choose another with --host or --port"
+            hint = "choose another with --host or --port (TROY_HOST, TROY_PORT)"
             raise ConfigError(f"cannot listen on {host}:{port}: {reason.lower()}; {hint}") from None
         yield bound
 

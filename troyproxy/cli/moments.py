@@ -28,6 +28,14 @@ def expiry(text: str, now: float) -> float:
     return at
 
 
+def seconds(text: str) -> float:
+    """Return the seconds that *text* means: ``12h``, ``30m``, ``90d``. Raises BadParameter."""
+    span = _SPAN.fullmatch(text)
+    if span is None:
+        raise typer.BadParameter("allowed: 90d, 12h or 30m")
+    return float(int(span[1]) * _SECONDS[span[2]])
+
+
 def shown(at: float | None) -> str | None:
     """Return the moment *at* (unix seconds) as ISO 8601, None for none."""
     return None if at is None else datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

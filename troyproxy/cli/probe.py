@@ -6,23 +6,20 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Final
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.api.gateway import Gateway
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.providers import Origin, Provider
-from troyproxy.cli.demo_mode import digest_of, generate_key
 from troyproxy.cli.output import print_json, print_table
 from troyproxy.cli.session import Session
 from troyproxy.errors import TroyError
 from troyproxy.ports import UpstreamRequest
 from troyproxy.proxy.answers import Message
+from troyproxy.proxy.authenticator import digest_of, generate_key
 from troyproxy.proxy.call import CHAT_PATH
+from troyproxy.proxy.trials import ASK, message_of
 from troyproxy.upstream.asgi import scope_of
-
-REQUEST: Final = {"messages": [{"role": "user", "content": "Reply with one word."}], "max_tokens": 32}
-_SHOWN: Final = 500
 
 
 class ProbeFailed(TroyError):
@@ -62,12 +59,12 @@ class Probe:
 def probe_key() -> tuple[str, Key]:
     """Return a client key for this process and what the gateway keeps of it. It is stored nowhere."""
     secret = generate_key()
-    return secret, Key(id="cli", name="cli", digest=digest_of(secret), origin=Origin.BUILTIN)
+    return secret, Key(id="cli", name="cli", digest=digest_of(secret.encode()), origin=Origin.BUILTIN)
 
 
 async def probe(found: Session, secret: str, model: str) -> Probe:
     """Ask *model* with the client key *secret*."""
-    status, headers, body = await _post(found.gateway, secret, {"model": model, **REQUEST})
+    status, headers, body = await _post(found.gateway, secret, {"model": model, **ASK})
     request_id = headers.get(b"x-troy-request-id", b"").decode("ascii")
     return Probe(model, status, message_of(body), found.services.ring.find(request_id))
 
@@ -90,20 +87,6 @@ async def _post(gateway: Gateway, secret: str, payload: object) -> tuple[int, Ma
 
     await gateway(scope_of(request), receive, send)
     return sent[0]["status"], dict(sent[0]["headers"]), b"".join(message.get("body", b"") for message in sent[1:])
-
-
-def message_of(body: bytes) -> str:
-    """Return the text of a completion, or the message of an error; of anything else its beginning."""
-    try:
-        value: object = json.loads(body)
-    except ValueError:
-        value = None
-    match value:
-        case {"error": {"message": str(text)}}:
-            return text[:_SHOWN]
-        case {"choices": [{"message": {"content": str(text)}}, *_]}:
-            return text[:_SHOWN]
-    return body.decode("utf-8", "replace")[:_SHOWN]
 
 
 def report(found: Probe, *, as_json: bool) -> None:

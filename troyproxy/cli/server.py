@@ -20,6 +20,8 @@ import uvicorn
 
 from troyproxy.api.gateway import ASGIApp, Gateway
 from troyproxy.api.routing_table import Route, RoutingTable
+from troyproxy.cli.prefix import Prefixed
+from troyproxy.cli.protocol import Connection
 from troyproxy.settings.values import Settings
 
 KEEP_ALIVE_S: Final = 75
@@ -29,14 +31,14 @@ METRICS: Final = "/metrics"
 def server_config(app: ASGIApp, settings: Settings, *, lifespan: bool = True) -> uvicorn.Config:
     """Return how uvicorn serves *app*."""
     return uvicorn.Config(
-        app,
+        Prefixed(app, settings.root_path) if settings.root_path else app,
         log_config=None,
         access_log=False,
+        http=Connection,
         ws="none",
         lifespan="on" if lifespan else "off",
         proxy_headers=True,
         forwarded_allow_ips=list(settings.trusted_proxies),
-        root_path=settings.root_path,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
         timeout_graceful_shutdown=math.ceil(settings.shutdown_s),

@@ -17,6 +17,7 @@ from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.cli.configured import configured
 from troyproxy.cli.demo_mode import nothing_configured
 from troyproxy.proxy.combo_book import ComboBook
+from troyproxy.proxy.key_book import KeyBook
 
 T = TypeVar("T")
 
@@ -39,9 +40,17 @@ class Session:
     @property
     def combos(self) -> ComboBook:
         """The combos, to read and to write."""
+        return ComboBook(self.services.store, lambda: self.snapshot, file=self._file)
+
+    @property
+    def keys(self) -> KeyBook:
+        """The client keys, to read and to write."""
+        return KeyBook(self.services.store, lambda: self.snapshot, self.services.clock, file=self._file)
+
+    @property
+    def _file(self) -> str:
         path = self.services.configuration.path
-        file = path.name if path is not None else "the config file"
-        return ComboBook(self.services.store, lambda: self.snapshot, file=file)
+        return path.name if path is not None else "the config file"
 
 
 @asynccontextmanager

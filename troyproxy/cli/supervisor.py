@@ -18,6 +18,7 @@ from typing import Final
 from troyproxy.api.metrics import MetricsPage
 from troyproxy.api.outermost import guarded
 from troyproxy.api.routing_table import Route, RoutingTable
+from troyproxy.api.wrong_tokens import WrongTokens
 from troyproxy.app import LOOPBACK
 from troyproxy.cli.crew import Crew
 from troyproxy.cli.hiring import Hiring
@@ -107,7 +108,12 @@ class Supervisor:
         """Serve what all workers count at *side*, if there is such a port."""
         settings = self._start.settings
         tokens = [token for token in (settings.metrics_token, admin_token(settings)) if token is not None]
-        page = MetricsPage(lambda accept: render_all(folder, accept), tokens, open_here=settings.host in LOOPBACK)
+        page = MetricsPage(
+            lambda accept: render_all(folder, accept),
+            tokens,
+            open_here=settings.host in LOOPBACK,
+            wrong=WrongTokens(self._start.wiring.clock),
+        )
         app = RoutingTable([Route("GET", METRICS, guarded(page))])
         server = SideServer(server_config(app, settings, lifespan=False))
         async with asyncio.TaskGroup() as tasks:

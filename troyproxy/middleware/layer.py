@@ -125,4 +125,4 @@ async def refuse(call: Call, send: Send, error: TroyError) -> None:
     call.ledger.refused = True
     call.ledger.status = error.http_status
     call.ledger.say(f"refused: {error.http_status} {error.http_code}")
-    await send_error(send, error)
+    await send_error(send, error, quiet=call.quiet)

@@ -25,6 +25,19 @@ class Failover:
     error_class: str
 
 
+@dataclass(frozen=True, slots=True)
+class AutoPlan:
+    """What the auto engine planned: who leads and with which score, and why. *name* is the auto id or the combo."""
+
+    name: str
+    provider: str
+    model: str
+    score: float
+    explored: bool = False
+    known: bool = False
+    incident: bool = False
+
+
 class Observer(Protocol):
     """Hears what happens, from the walk and the endpoint. Must not raise and must not wait."""
 
@@ -45,6 +58,11 @@ class Observer(Protocol):
     def leaked(self, provider: str, model: str, leak_format: str, action: str) -> None: ...
 
     def adapted(self, provider: str, param: str, action: str) -> None: ...
+
+    def auto_planned(self, plan: AutoPlan) -> None: ...
+
+    def auto_excluded(self, provider: str, model: str, reason: str) -> None:
+        """The auto engine leaves a candidate out for a while: for its `score`, its `failures`, or a bad `probe`."""
 
     def events_seen(self, provider: str, model: str, gaps_s: Sequence[float]) -> None:
         """Gaps between the events of one finished stream, in seconds (bounded sample)."""

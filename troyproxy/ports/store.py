@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from troyproxy.ports.limits import UsageSums
 from troyproxy.ports.observing import UsageSink
 from troyproxy.ports.repositories import (
     ComboRepository,
     ConnectionRepository,
     KeyRepository,
     ModelRepository,
+    ProviderRepository,
     RequestRepository,
 )
 from troyproxy.ports.state import EventLog
+from troyproxy.ports.statistics import Statistics
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,9 @@ class Store(Protocol):
     def combos(self) -> ComboRepository: ...
 
     @property
+    def providers(self) -> ProviderRepository: ...
+
+    @property
     def connections(self) -> ConnectionRepository: ...
 
     @property
@@ -61,6 +67,12 @@ class Store(Protocol):
 
     @property
     def requests(self) -> RequestRepository: ...
+
+    @property
+    def statistics(self) -> Statistics: ...
+
+    @property
+    def sums(self) -> UsageSums: ...
 
     @property
     def control(self) -> Control: ...

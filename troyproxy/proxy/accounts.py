@@ -28,8 +28,9 @@ def accounts_of(provider: Provider, model: str, pinned: str | None, now: float) 
     """Return the accounts that may carry *model*, best priority first, then the oldest."""
     if not provider.accounts and (provider.keyless or provider.app is not None):
         return (synthetic(provider),) if pinned in {None, f"{provider.id}-keyless"} else ()
-    usable = (a for a in provider.accounts if a.usable(now) and _allows(a, model) and pinned in {None, a.name, a.id})
-    return tuple(sorted(usable, key=lambda a: (a.priority, a.created_at)))
+    listed = [a for a in provider.accounts if pinned is None or pinned in (a.name, a.id)]
+    usable = [a for a in listed if a.usable(now) and _allows(a, model)]
+    return tuple(sorted(usable, key=lambda a: (a.priority, a.created_at)) if len(usable) > 1 else usable)
 
 
 def _allows(account: Account, model: str) -> bool:

@@ -26,6 +26,8 @@ async def send_bytes(send: Send, status: int, body: bytes, headers: Mapping[str,
     await send({"type": "http.response.body", "body": body})
 
 
-async def send_error(send: Send, error: TroyError, headers: Mapping[str, str] | None = None) -> None:
-    """Send *error* in the envelope, with the headers it carries."""
-    await send_json(send, error.http_status, error.envelope(), {**error.headers, **(headers or {})})
+async def send_error(
+    send: Send, error: TroyError, headers: Mapping[str, str] | None = None, *, quiet: bool = False
+) -> None:
+    """Send *error* in the envelope, with the headers it carries; *quiet*: it names no provider."""
+    await send_json(send, error.http_status, error.envelope(quiet=quiet), {**error.headers, **(headers or {})})

@@ -18,10 +18,11 @@ from troyproxy.proxy.client import Client
 from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.masking import discreet
 from troyproxy.proxy.outcome import Answer, Broken, Served, Target
+from troyproxy.proxy.passage import Passage
 from troyproxy.proxy.reader import read_whole
 from troyproxy.proxy.recording import Recorder
 from troyproxy.proxy.relay import StreamRelay
-from troyproxy.proxy.report import commit_headers
+from troyproxy.proxy.report import commit_headers, passed_headers
 from troyproxy.resilience.classify import Failure
 from troyproxy.resilience.faults import Fault
 from troyproxy.wire import chat, json
@@ -80,17 +81,20 @@ class Attempt:
                 target.account.api_key,
                 call.headers,
                 call.request_id,
-                content_type=b"application/json",
+                content_type=None if call.passing else b"application/json",
             ),
             body=body,
             connect_s=self._gear.policy.connect_of(target.provider),
         )
 
     async def _read(self, response: UpstreamResponse) -> Broken | Served:
+        self._gear.measuring.heard(self._target.account, response.headers)
         if response.status not in STATUSES:
             return Broken(self._failure(fault=Fault.PROTOCOL))
         if not 200 <= response.status < 300:
             return await self._error(response)
+        if self._call.passing:
+            return await self._passed(response)
         return await (self._stream(response) if self._call.stream else self._whole(response))
 
     async def _stream(self, response: UpstreamResponse) -> Broken | Served:
@@ -105,9 +109,36 @@ class Attempt:
             outcome = await relay.run(response)
         finally:
             self._account_for(relay.usage)
-        if isinstance(outcome, Served) and outcome.cut is not None:
-            self._gear.health.failed(self._target, self._recorder.cut(outcome.cut, relay.usage))
+        if isinstance(outcome, Served):
+            self._note_cut(replace(outcome, usage=relay.usage))
         return outcome
+
+    async def _passed(self, response: UpstreamResponse) -> Broken | Served:
+        def commit() -> Headers:
+            self._commit(response)
+            told = discreet(response.headers, self._target.account.api_key)
+            return passed_headers(self._call, self._gear.policy, told)
+
+        passage = Passage(
+            self._call,
+            self._target,
+            self._client,
+            policy=self._gear.policy,
+            commit=commit,
+            deadline=self._deadline,
+        )
+        try:
+            outcome = await passage.run(response)
+        finally:
+            self._account_for(passage.usage)
+        if isinstance(outcome, Served):
+            self._note_cut(outcome)
+        return outcome
+
+    def _note_cut(self, served: Served) -> None:
+        """An answer that broke off behind the commit point is a failure like any other."""
+        if served.cut is not None:
+            self._gear.health.failed(self._target, self._recorder.cut(served.cut, served.usage))
 
     def _account_for(self, usage: Usage | None) -> None:
         """Write down what the upstream reported, for whoever got it."""
@@ -178,6 +209,7 @@ class Attempt:
         gear, call, target = self._gear, self._call, self._target
         gear.health.succeeded(target)
         gear.desk.succeeded(target.account)
+        gear.memory.served(call.remember, target.provider.id, target.candidate.model, target.account.name)
         now = gear.clock.monotonic()
         ledger = call.ledger
         ledger.serve(target.provider.id, target.candidate.model, target.account.name)

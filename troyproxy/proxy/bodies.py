@@ -33,6 +33,8 @@ class MemberBody:
 
 def member_body(call: Call, candidate: Candidate, learned: LearnedParameters) -> MemberBody:
     """Return the body for *candidate*."""
+    if call.passing:
+        return MemberBody(_passed(call, candidate.model), Changes())
     provider = candidate.provider.id if candidate.provider is not None else ""
     changes = member_changes(
         call.payload,
@@ -42,6 +44,13 @@ def member_body(call: Call, candidate: Candidate, learned: LearnedParameters) ->
         wants_usage=call.usage_wanted and call.route in STREAM_USAGE_ROUTES,
     )
     return MemberBody(splice.edit(call.body, changes.set, changes.drop), changes)
+
+
+def _passed(call: Call, model: str) -> bytes:
+    """Return the client's body with the member's own name of the model; nothing else differs."""
+    if call.form is not None:
+        return call.form.with_text("model", model)
+    return splice.edit(call.body, {"model": model})
 
 
 def learned_name(name: str) -> str:

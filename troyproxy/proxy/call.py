@@ -10,24 +10,31 @@ from collections.abc import Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from troyproxy.accounting.limits import Standing
+from troyproxy.auto.gist import Gist
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.leaks.gate import GateVerdict
 from troyproxy.ports import Headers
 from troyproxy.proxy.ledger import Ledger
 from troyproxy.routing.effort import EffortDecision
-from troyproxy.routing.names import Resolution
+from troyproxy.routing.names import NameKind, Resolution
 from troyproxy.routing.needs import Needs
 from troyproxy.routing.order import Plan
 from troyproxy.wire import splice
+from troyproxy.wire.multipart import Form
 from troyproxy.wire.sse import Frame
 
 Scope = MutableMapping[str, Any]
 
+MemoryKey = tuple[str, str, str, str]
+"""Client key, session, combo and its edition, weights: what a good target is remembered under."""
 SCOPE_KEY: Final = "troyproxy.call"
 CHAT_PATH: Final = "/v1/chat/completions"
-STREAMLESS: Final = frozenset({"/v1/embeddings"})
-"""Routes that never answer with a stream, whatever the request says."""
+PASS_THROUGH: Final = frozenset({"/v1/audio/{path}", "/v1/images/{path}", "/v1/moderations", "/v1/rerank"})
+"""Routes whose bodies are the client's and the upstream's own: nothing but the model's name is read or changed."""
+STREAMLESS: Final = PASS_THROUGH | {"/v1/embeddings"}
+"""Routes whose answers are never chat events, whatever the request says."""
 
 
 class Gate(Protocol):
@@ -64,11 +71,18 @@ class Call:
     seed: int = 0
     body: bytes = b""
     payload: dict[str, object] = field(default_factory=dict)
+    """The decoded body; of what is passed through, the model's name alone."""
+    form: Form | None = None
+    """The places of the fields, when the body is a multipart form."""
+    quiet: bool = False
+    """The client is not told which providers and accounts there are (``TROY_EXPOSE=id``)."""
     foreign: bool = False
     """Behind the layers stands somebody else's app: decisions are applied to the body at once."""
     resolution: Resolution | None = None
     effort: EffortDecision | None = None
     needs: Needs | None = None
+    gist: Gist | None = None
+    """What the auto engine read of the request; None until it is asked."""
     plan: Plan | None = None
     gates: list[Gate] = field(default_factory=list)
     usage_wanted: bool = False
@@ -78,6 +92,33 @@ class Call:
     frames: list[Frame] = field(default_factory=list)
     ledger: Ledger = field(default_factory=Ledger)
     client_left: bool = False
+    remember: tuple[MemoryKey, ...] = ()
+    """Under which keys a success of this request is remembered (`memory`)."""
+    probe: str | None = None
+    """The identity of the candidate that this plan tries as the probe of its exclusion."""
+    standing: tuple[Standing, ...] | None = None
+    """Where the key stands after this request was admitted or refused; None before, and without limits."""
+
+    @property
+    def passing(self) -> bool:
+        """Whether the route passes bodies through."""
+        return self.route in PASS_THROUGH
+
+    @property
+    def combo_name(self) -> str | None:
+        """The combo that was asked for, an ``auto`` id included; None for anything else."""
+        found = self.resolution
+        if found is None or found.kind is NameKind.AUTO:
+            return None if found is None else found.canonical
+        return found.combo.name if found.combo is not None else None
+
+    @property
+    def strategy(self) -> str | None:
+        """The strategy that orders the members; None where there is no combo."""
+        found = self.resolution
+        if found is not None and found.kind is NameKind.AUTO:
+            return "auto"
+        return found.combo.strategy if found is not None and found.combo is not None else None
 
     @property
     def stream(self) -> bool:

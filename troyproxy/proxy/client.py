@@ -19,6 +19,10 @@ from troyproxy.wire.sse import Frame
 LOGGER: Final = logging.getLogger("troyproxy")
 
 
+PIECE: Final = 1 << 16
+"""Bytes of one message of a whole answer."""
+
+
 class ClientGone(Exception):
     """The client hung up, or did not read for so long that it was dropped."""
 
@@ -36,12 +40,18 @@ class Client:
         """When the last message went out, on the event loop's clock."""
 
     async def whole(self, status: int, headers: Headers, body: bytes) -> None:
-        """Send a complete answer; nobody gets a word in between head and body. Raises ClientGone."""
+        """Send a complete answer; nobody gets a word in between head and body. Raises ClientGone.
+
+        A server takes what one message brings, however large, and waits for the client before the next. So a large body
+        goes in pieces: a client that does not read is noticed, and each piece has its own time.
+        """
         length = (b"content-length", str(len(body)).encode())
         async with self._turn:
             await self._head(status, (*headers, length))
+            for at in range(0, len(body) - PIECE, PIECE):
+                await self._put({"type": "http.response.body", "body": body[at : at + PIECE], "more_body": True})
             self.finished = True
-            await self._put({"type": "http.response.body", "body": body})
+            await self._put({"type": "http.response.body", "body": _last_piece(body)})
 
     async def open(self, status: int, headers: Headers) -> bool:
         """Send the head unless it is out; return whether this call did. Raises ClientGone."""
@@ -61,6 +71,12 @@ class Client:
             body = frames[0].raw if len(frames) == 1 else b"".join(frame.raw for frame in frames)
             await self._put({"type": "http.response.body", "body": body, "more_body": more})
 
+    async def part(self, body: bytes, *, more: bool) -> None:
+        """Send a piece of a body that is no stream of frames; without *more* it is the last. Raises ClientGone."""
+        async with self._turn:
+            self.finished = not more
+            await self._put({"type": "http.response.body", "body": body, "more_body": more})
+
     async def _head(self, status: int, headers: Headers) -> None:
         self.started = True
         self._call.ledger.status = status
@@ -77,6 +93,10 @@ class Client:
             said = "does not read" if isinstance(exc, TimeoutError) else "has gone"
             raise ClientGone(f"the client {said}") from exc
         self.sent_at = asyncio.get_running_loop().time()
+
+
+def _last_piece(body: bytes) -> bytes:
+    return body[(len(body) - 1) // PIECE * PIECE :] if len(body) > PIECE else body
 
 
 class Disconnect:
@@ -118,6 +138,8 @@ class Disconnect:
             await asyncio.wait({self._watcher})
         finally:
             ours = self.gone and self._task.uncancel() <= self._cancelling
-        if not self._watcher.cancelled() and (error := self._watcher.exception()) is not None:
+            watcher = self._watcher
+            del self._watcher  # its traceback holds us: a circle would keep the request, body and all, for the collector
+        if not watcher.cancelled() and (error := watcher.exception()) is not None:
             LOGGER.warning("the client could not be watched: %s", type(error).__name__)
         return ours and kind is not None and issubclass(kind, asyncio.CancelledError)

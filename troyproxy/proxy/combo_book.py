@@ -7,26 +7,29 @@ live in the database are shown and refused. Knows neither HTTP nor who asks, and
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from troyproxy.auto.config import BadAuto, read_auto
+from troyproxy.auto.weights import DEFAULT
 from troyproxy.catalog import naming
 from troyproxy.catalog.combos import STRATEGY_NAMES, Combo, Member
 from troyproxy.catalog.providers import Origin
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.errors import Conflict, InvalidRequest, NotFound, PreconditionFailed, ValidationFailed
 from troyproxy.ports import Store
+from troyproxy.proxy.rewriting import rewritten
 from troyproxy.routing.lookup import exact_combo, shown
-from troyproxy.routing.members import cycle, warnings_of
-from troyproxy.routing.strategies import STRATEGIES
+from troyproxy.routing.members import AUTO, cycle, warnings_of
 from troyproxy.settings import leaves
 from troyproxy.settings.report import Report, Wrong
-from troyproxy.settings.sections import MEMBER
+from troyproxy.settings.sections import MEMBER, check_config
 from troyproxy.settings.shapes import Shape, leaf, listing, record
 
-READ_ONLY: Final = frozenset({"origin", "version", "created_at", "warnings"})
+READ_ONLY: Final = frozenset({"effective_weights", "origin", "version", "created_at", "warnings"})
 """Fields of an answer that may come back in a request, and are ignored there."""
 MAX_MEMBERS: Final = 1000
 MAX_CONFIG_DEPTH: Final = 20
@@ -74,7 +77,8 @@ class ComboBook:
 
     async def change(self, name: str, raw: Mapping[str, object], expected_version: int | None = None) -> Written:
         """Store the combo with the fields of *raw* changed. Raises as `replace`."""
-        async with self._turn:
+
+        async def change() -> Written:
             picture = await self._picture()
             before = self._ours(name, picture)
             kept = as_written(before)
@@ -82,6 +86,9 @@ class ComboBook:
                 del kept["members"]
             version = before.version if expected_version is None else expected_version
             return await self._put(before, {**kept, **raw}, version, picture)
+
+        async with self._turn:
+            return await rewritten(change, expected_version)
 
     async def remove(self, name: str, expected_version: int | None = None) -> Combo:
         """Remove the combo and return what it was. Raises NotFound, PreconditionFailed, Conflict."""
@@ -141,7 +148,7 @@ def read_combo(raw: Mapping[str, object], snapshot: Snapshot) -> Combo:
     """
     report = Report()
     given = {key: value for key, value in raw.items() if key not in READ_ONLY}
-    combo = _shape(snapshot).read(given, "", report)
+    combo = combo_shape(frozenset(snapshot.provider_names)).read(given, "", report)
     if combo is not None:
         return combo
     problems = [{"field": place, "message": message} for place, message in report.problems]
@@ -157,10 +164,21 @@ def as_written(combo: Combo) -> dict[str, object]:
         "strategy": combo.strategy,
         "members": [_member(member) for member in combo.members],
         "config": dict(combo.config),
+        "effective_weights": _effective_weights(combo),
         "origin": combo.origin.value,
         "version": combo.version,
         "created_at": combo.created_at,
     }
+
+
+def _effective_weights(combo: Combo) -> dict[str, float] | None:
+    """Return the weights by which a combo of strategy ``auto`` scores; None for any other."""
+    if combo.strategy != AUTO:
+        return None
+    try:
+        return dict(read_auto(combo.config.get("auto")).weights)
+    except BadAuto:
+        return dict(DEFAULT)
 
 
 def _member(member: Member) -> dict[str, object]:
@@ -180,16 +198,16 @@ def _forms(combo: Combo) -> frozenset[str]:
     return frozenset({naming.same_name(combo.name), naming.same_name(combo.id)})
 
 
-def _shape(snapshot: Snapshot) -> Shape[Combo]:
-    heads = frozenset(snapshot.provider_names)
+def combo_shape(heads: frozenset[str] = frozenset()) -> Shape[Combo]:
+    """Return what a combo may be written as; *heads* are providers, whose models a combo must not be named like."""
     return record(
         {
             "id": leaves.named(naming.slug),
             "name": leaves.named(lambda text: naming.combo_name(text, providers=heads)),
-            "strategy": leaf(_strategy, ", ".join(STRATEGIES), {}),
+            "strategy": leaf(_strategy, ", ".join(STRATEGY_NAMES), {"enum": list(STRATEGY_NAMES)}),
             "members": listing(MEMBER),
             "models": listing(MEMBER),
-            "config": leaf(_config, f"an object, at most {MAX_CONFIG_DEPTH} deep", {}),
+            "config": leaf(_config, f"an object, at most {MAX_CONFIG_DEPTH} deep", {"type": "object"}),
         },
         _built,
         required=("name",),
@@ -197,9 +215,7 @@ def _shape(snapshot: Snapshot) -> Shape[Combo]:
 
 
 def _strategy(value: object) -> str:
-    if isinstance(value, str) and value in STRATEGY_NAMES and value not in STRATEGIES:
-        raise Wrong("", "this version does not run it yet")
-    if not isinstance(value, str) or value not in STRATEGIES:
+    if not isinstance(value, str) or value not in STRATEGY_NAMES:
         raise ValueError
     return value
 
@@ -210,6 +226,8 @@ def _config(value: object) -> Mapping[str, object]:
     level: list[object] = [value]
     for _ in range(MAX_CONFIG_DEPTH):
         level = [inner for node in level for inner in _inside(node)]
+        if not all(map(_storable, level)):
+            raise Wrong("", "it holds NaN, Infinity, a NUL or half a character, which no database keeps")
     if level:
         raise ValueError
     return MappingProxyType(value)
@@ -217,8 +235,14 @@ def _config(value: object) -> Mapping[str, object]:
 
 def _inside(node: object) -> Iterable[object]:
     if isinstance(node, dict):
-        return node.values()
+        return (*node.keys(), *node.values())
     return node if isinstance(node, list) else ()
+
+
+def _storable(node: object) -> bool:
+    if isinstance(node, str):
+        return "\0" not in node and not any("\ud800" <= char <= "\udfff" for char in node)
+    return not isinstance(node, float) or math.isfinite(node)
 
 
 def _built(
@@ -233,11 +257,11 @@ def _built(
     if members and models:
         raise Wrong("models", "is another name for members; give one of them")
     chain = members or models
-    if not 1 <= len(chain) <= MAX_MEMBERS:
-        raise Wrong("members", f"allowed: 1 to {MAX_MEMBERS} members")
-    sticky = config.get("sticky", 1)
-    if isinstance(sticky, bool) or not isinstance(sticky, int) or sticky < 1:
-        raise Wrong("config.sticky", "allowed: a whole number from 1")
+    if not chain and strategy != AUTO:
+        raise Wrong("members", f"allowed: 1 to {MAX_MEMBERS} members; only strategy auto may do without")
+    if len(chain) > MAX_MEMBERS:
+        raise Wrong("members", f"allowed: at most {MAX_MEMBERS} members")
+    check_config(config)
     return Combo(
         id=id or naming.combo_id(name),
         name=name,

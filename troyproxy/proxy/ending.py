@@ -72,7 +72,7 @@ class Ending:
 
     async def error(self, error: TroyError, extra: Headers = (), target: Target | None = None) -> None:
         """Answer with one of our own errors; secrets that an upstream's words brought along are masked."""
-        body = json.encode(error.envelope())
+        body = json.encode(error.envelope(quiet=self._call.quiet))
         if target is not None:
             body = masked(body, self._call.snapshot, target.provider)
         own = tuple((name.encode("ascii"), value.encode("latin-1")) for name, value in error.headers.items())

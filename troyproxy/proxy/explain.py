@@ -14,15 +14,17 @@ from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.ports import Headers
 from troyproxy.proxy.bodies import member_body
 from troyproxy.proxy.call import CHAT_PATH, Call
+from troyproxy.proxy.draft import Draft
+from troyproxy.proxy.explain_auto import auto_told
+from troyproxy.proxy.handoff import expected
 from troyproxy.proxy.intake import decode_object
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.planner import Planner
 from troyproxy.routing.effort import decide
 from troyproxy.routing.eligibility import room_needed
-from troyproxy.routing.members import Candidate, Group, leaves
+from troyproxy.routing.members import Candidate, leaves
 from troyproxy.routing.names import resolve
 from troyproxy.routing.needs import needs_of, validate_chat
-from troyproxy.routing.order import Plan
 
 EXPLAINED: Final = "explained"
 """The request id of what never becomes a request."""
@@ -61,17 +63,19 @@ def explain(planner: Planner, call: Call, learned: LearnedParameters) -> dict[st
     ``refused`` is the error that the client would get, with its status; None when somebody can serve it.
     Raises ModelNotAllowed and InvalidRequest, as a plan does.
     """
-    root, plan = planner.draft(call)
+    draft = planner.draft(call)
+    root, plan = draft.root, draft.plan
     refused = None
     if not plan.candidates:
-        error = planner.unavailable(call, tuple(leaves(root)), plan.skipped)
+        error = planner.refusal(call, draft)
         refused = {"status": error.http_status, **error.envelope()}
     return {
         "model": _name(call),
         "strategy": root.combo.strategy,
         "effort": asdict(call.effort) if call.effort is not None else None,
         "needs": asdict(call.needs) if call.needs is not None else None,
-        "members": list(_members(call, root, plan, learned)),
+        "members": list(_members(call, draft, learned)),
+        "auto": [auto_told(made, planner.auto) for made in draft.run.decided] if draft.run is not None else [],
         "order": [candidate.identity for candidate in plan.candidates],
         "refused": refused,
         "seed": str(call.seed),
@@ -92,16 +96,20 @@ def _name(call: Call) -> dict[str, object]:
     }
 
 
-def _members(call: Call, root: Group, plan: Plan, learned: LearnedParameters) -> Iterator[dict[str, object]]:
+def _members(call: Call, draft: Draft, learned: LearnedParameters) -> Iterator[dict[str, object]]:
     """Yield every member once, in saved order. The plan's skips stand in that order too."""
+    plan = draft.plan
+    left_out = {} if draft.run is None else draft.run.left_out
     places = {candidate.identity: place for place, candidate in enumerate(plan.candidates, start=1)}
     skips = iter(plan.skipped)
     members: dict[str, Candidate] = {}
-    for candidate in leaves(root):
+    for candidate in leaves(draft.root):
         members.setdefault(candidate.identity, candidate)
     for identity, candidate in members.items():
         place = places.get(identity)
-        reason = None if place is not None else str(next(skips).reason)
+        reason = None
+        if place is None:
+            reason = str(left_out.get(identity) or next(skips).reason)
         yield {
             "member": candidate.spec,
             "account": candidate.account,
@@ -110,8 +118,12 @@ def _members(call: Call, root: Group, plan: Plan, learned: LearnedParameters) ->
             "reason": reason,
             "place": place,
             **_facts(call, candidate),
-            "adapted": list(member_body(call, candidate, learned).changes.adapted) if place is not None else [],
+            "adapted": _adapted(call, candidate, learned) if place is not None else [],
         }
+
+
+def _adapted(call: Call, candidate: Candidate, learned: LearnedParameters) -> list[str]:
+    return [*member_body(call, candidate, learned).changes.adapted, *expected(call, candidate)]
 
 
 def _facts(call: Call, candidate: Candidate) -> dict[str, object]:

@@ -8,6 +8,8 @@ from troyproxy.ports import Clock, Observer, Upstream
 from troyproxy.proxy.accounts import AccountDesk
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
+from troyproxy.proxy.measuring import Measuring
+from troyproxy.proxy.memory import TargetMemory
 from troyproxy.proxy.policy import WalkPolicy
 from troyproxy.proxy.retries import Retries
 
@@ -21,6 +23,8 @@ class Gear:
     desk: AccountDesk
     learned: LearnedParameters
     retries: Retries
+    measuring: Measuring
+    memory: TargetMemory
     observer: Observer
     clock: Clock
     policy: WalkPolicy

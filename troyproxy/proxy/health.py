@@ -132,7 +132,8 @@ class HealthKeeper:
         """Record a failed attempt."""
         attempt = Attempt(target.provider.id, target.candidate.model, target.account.id, target.started_at)
         now = self._clock.now()
-        self.record(failure_event(self.state, verdict, attempt, at=now, rng=self._rng))
+        rng = self._rng if target.seed is None else Random(target.seed)  # noqa: S311 -- jitter, replayable
+        self.record(failure_event(self.state, verdict, attempt, at=now, rng=rng))
 
     def succeeded(self, target: Target) -> None:
         """Record a success: first output of a stream, or a valid body."""

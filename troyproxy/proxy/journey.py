@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from troyproxy.auto.exclusion import probe_limit_s
 from troyproxy.catalog.providers import Account, Provider
 from troyproxy.ports import Failover
 from troyproxy.proxy.attempt import Attempt
@@ -13,6 +14,7 @@ from troyproxy.proxy.call import Call
 from troyproxy.proxy.client import Client
 from troyproxy.proxy.ending import Ending
 from troyproxy.proxy.gear import Gear
+from troyproxy.proxy.handoff import ADAPTED, Handoff
 from troyproxy.proxy.outcome import Broken, Served, Target
 from troyproxy.proxy.pairs import Pairs
 from troyproxy.proxy.planner import Planner
@@ -21,6 +23,7 @@ from troyproxy.proxy.recording import Recorder
 from troyproxy.resilience.breaker import Admission
 from troyproxy.resilience.classes import NextStep
 from troyproxy.resilience.classify import Verdict
+from troyproxy.routing.changes import Changes
 from troyproxy.routing.eligibility import Skip, SkipReason
 from troyproxy.routing.members import Candidate
 
@@ -38,6 +41,7 @@ class Journey:
         self._ending = Ending(gear, planner, call, client)
         self._candidates = call.plan.candidates if call.plan is not None else ()
         self._pairs = Pairs(gear, self._candidates)
+        self._handoff = Handoff(gear, call, self._recorder)
         self._loop = asyncio.get_running_loop()
         self._deadline = self._loop.time() + gear.policy.request_timeout_s
         self._body: MemberBody | None = None
@@ -63,13 +67,18 @@ class Journey:
     def _attempts(self) -> int:
         return len(self._call.ledger.attempts)
 
+    @property
+    def _tries(self) -> int:
+        """Attempts at an answer: the summary of a hand-off repeats nothing."""
+        return sum(not attempt.handoff for attempt in self._call.ledger.attempts)
+
     def _spent(self) -> bool:
         """Whether this request may make no further attempt: out of time, or of attempts."""
         return self._loop.time() >= self._deadline or self._attempts >= self._gear.policy.max_attempts
 
     def _overdrawn(self) -> bool:
         """Whether the process's retry budget forbids an attempt that could be made; then the client is told."""
-        if not self._attempts or self._gear.retries.allowed:
+        if not self._tries or self._gear.retries.allowed:
             return False
         self._call.ledger.budget_spent = True
         return True
@@ -79,6 +88,8 @@ class Journey:
         if second and not self._pairs.noted(candidate):
             return False
         barred = self._pairs.barred(candidate)
+        if barred is None and not await self._fits(at, candidate, provider, second=second):
+            barred = SkipReason.CONTEXT
         if barred is not None:
             self._skip(candidate, barred)
             return False
@@ -93,13 +104,31 @@ class Journey:
                 return False
             if self._overdrawn():
                 return False
-            self._body = self._body or member_body(self._call, candidate, self._gear.learned)
+            self._body = self._body or self._body_for(candidate)
             # Nothing is awaited between the admission and the attempt: a probe is leased once.
             target = self._target(candidate, provider, account, admission, at, second=second)
             step = await self._try(target, self._body)
             if step is not NextStep.NEXT_ACCOUNT:
                 return step is NextStep.STOP
         return False
+
+    async def _fits(self, at: int, candidate: Candidate, provider: Provider, *, second: bool) -> bool:
+        """Whether the history fits a member. Where it does not, a summary is asked for, if an attempt would follow."""
+        if self._handoff.due(candidate) and self._pairs.open(candidate, provider, second=second):
+            if self._attempts + 1 >= self._gear.policy.max_attempts:
+                return False
+            if not self._overdrawn():
+                later = 1 + self._pairs.others(at, second=second)
+                await self._handoff.make(candidate, lambda own_s: self._within_s(own_s, later))
+                for lost in filter(self._handoff.lost, self._candidates):
+                    self._pairs.close(lost)
+        return not self._handoff.lost(candidate)
+
+    def _body_for(self, candidate: Candidate) -> MemberBody:
+        body = member_body(self._handoff.call_for(candidate), candidate, self._gear.learned)
+        if not self._handoff.applies(candidate):
+            return body
+        return replace(body, changes=body.changes.then(Changes(adapted=(ADAPTED,))))
 
     def _room(self, at: int, *, second: bool) -> int:
         """Return the attempts that a member may use: those left, but one for each member behind it."""
@@ -115,7 +144,8 @@ class Journey:
 
     def _skip(self, candidate: Candidate, reason: SkipReason) -> None:
         provider = candidate.provider.id if candidate.provider is not None else ""
-        if any(a.provider == provider and a.model == candidate.model for a in self._call.ledger.attempts):
+        mine = (a for a in self._call.ledger.attempts if a.provider == provider and a.model == candidate.model)
+        if any(not attempt.handoff for attempt in mine):
             return  # it was tried; that its circuit opened meanwhile is no reason of its own
         if self._call.ledger.skip(Skip(candidate.spec, reason, provider)):
             self._gear.observer.skipped(provider, reason)
@@ -143,19 +173,25 @@ class Journey:
             account=account,
             started_at=self._gear.clock.now(),
             probe=admission is Admission.PROBE,
-            limit_s=self._limit_s(provider, others),
+            limit_s=self._limit_s(provider, others, probe=candidate.identity == self._call.probe),
             can_reject=others > 0 and self._attempts + 1 < self._gear.policy.max_attempts,
+            seed=self._call.seed + self._attempts,
         )
         if target.probe:
             self._gear.health.lease_probe(target)
         return target
 
-    def _limit_s(self, provider: Provider, others: int) -> float:
+    def _limit_s(self, provider: Provider, others: int, *, probe: bool) -> float:
         policy, stream = self._gear.policy, self._call.stream
         own_s = policy.first_byte_of(provider, stream=stream)
         own_s += policy.first_output_of(provider) if stream else 0.0
+        own_s = probe_limit_s(own_s) if probe else own_s
+        return self._within_s(own_s, others)
+
+    def _within_s(self, own_s: float, later: int) -> float:
+        """Return a time limit: *own_s*, or less when the walk has less, or *later* members need theirs."""
         left_s = self._deadline - self._loop.time()
-        return max(SHORTEST_S, min(attempt_limit_s(own_s, left_s, others), left_s))
+        return max(SHORTEST_S, min(attempt_limit_s(own_s, left_s, later), left_s))
 
     async def _try(self, target: Target, body: MemberBody) -> NextStep:
         """Make one attempt, and the one retry that a learned parameter earns; return where the walk goes."""
@@ -163,7 +199,7 @@ class Journey:
         self._note_failover(target)
         outcome = await self._attempt(target, body)
         if isinstance(outcome, Broken) and self._learns(target, body, outcome):
-            self._body = member_body(self._call, target.candidate, self._gear.learned)
+            self._body = self._body_for(target.candidate)
             again = self._again(target)
             if again is None:
                 self._remember(target, outcome)
@@ -192,7 +228,7 @@ class Journey:
 
     async def _attempt(self, target: Target, body: MemberBody) -> Broken | Served:
         """Run one attempt. Whatever it was, its record is written and a probe's lease ends with it."""
-        if self._attempts:
+        if self._tries:
             self._gear.retries.count_retry()
         self._call.ledger.note_adapted(body.changes.adapted)
         for parameter, action in adaptations(body.changes):
@@ -241,7 +277,6 @@ class Journey:
         before = self._last_target
         if before is None or before.provider.id == target.provider.id:
             return
-        combo = self._call.resolution.combo if self._call.resolution is not None else None
-        name = combo.name if combo is not None else None
+        name = self._call.combo_name
         error_class = str(self._verdicts[-1].error_class)
         self._gear.observer.failed_over(Failover(name, before.provider.id, target.provider.id, error_class))

@@ -39,6 +39,8 @@ class Ledger:
     """Time spent waiting for upstreams before the commit."""
     gaps_s: list[float] = field(default_factory=list)
     leak: str | None = None
+    marks: list[str] = field(default_factory=list)
+    """What the auto engine says of its order, in a word each: ``explored``, ``known``, ``probe``, …"""
     budget_spent: bool = False
     """The process's retry budget ended the walk."""
 
@@ -91,7 +93,7 @@ class Ledger:
 
     def trail_within(self, limit: int) -> str:
         """Return the trail in at most *limit* bytes; what does not fit is counted."""
-        shown = [f"{_ascii(a.provider)}/{_ascii(a.model)}#{_ascii(a.account)}={a.outcome}" for a in self.attempts]
+        shown = [f"{_ascii(a.provider)}/{_ascii(a.model)}#{_ascii(a.account)}={_outcome(a)}" for a in self.attempts]
         return _listed(shown, limit)
 
     @property
@@ -102,6 +104,11 @@ class Ledger:
     def skips_within(self, limit: int) -> str:
         """Return the skips in at most *limit* bytes; what does not fit is counted."""
         return _listed([f"{_ascii(s.spec)}={s.reason}" for s in self.skipped], limit)
+
+
+def _outcome(attempt: AttemptRecord) -> str:
+    """Return how an attempt ended; a summary that was got is no answer."""
+    return "handoff" if attempt.handoff and attempt.outcome == "ok" else attempt.outcome
 
 
 def _ascii(text: str) -> str:

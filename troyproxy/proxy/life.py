@@ -1,6 +1,7 @@
 """Starts and stops what the gateway owns, in order, once; whatever fails on the way is undone.
 
-Start: store, snapshot, health state (the journal's, then the other instances'), background work.
+Start: store, snapshot, health state (the journal's, then the other instances'), what must be known before the first
+request, background work.
 Stop: background work, the way to other instances, upstream pools, store (queues drain).
 """
 
@@ -29,7 +30,7 @@ Background = Callable[[], Awaitable[None]]
 class Life:
     """The gateway's resources between start and stop."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- everything that starts and stops, by keyword
         self,
         *,
         store: Store,
@@ -38,9 +39,11 @@ class Life:
         upstream: Upstream,
         background: Sequence[Background],
         mirroring: Mirroring | None = None,
+        first: Sequence[Background] = (),
     ) -> None:
         self._store, self._snapshots, self._health, self._upstream = store, snapshots, health, upstream
         self._background, self._mirroring = tuple(background), mirroring
+        self._first = tuple(first)
         self._turn = asyncio.Lock()
         self._stack: AsyncExitStack | None = None
         self.stopping = False
@@ -65,6 +68,8 @@ class Life:
                 if self._mirroring is not None:
                     stack.push_async_callback(self._mirroring.leave)
                     await self._mirroring.join()
+                for work in self._first:
+                    await work()
                 tasks = [asyncio.get_running_loop().create_task(_run(work)) for work in self._works()]
                 for task in tasks:
                     task.add_done_callback(_told)

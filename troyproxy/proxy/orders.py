@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from troyproxy.ports import Clock, Control, ControlEvent
@@ -19,6 +20,8 @@ from troyproxy.resilience.shared import takes
 CLEAR: Final = "clear"
 RELOAD: Final = "reload"
 """Nothing to do beyond what the moved control row says already; the row tells that somebody asked for it."""
+Obey = Callable[[Mapping[str, object]], None]
+"""Carries an order out, given its payload; must not raise and must not wait."""
 LOGGER: Final = logging.getLogger("troyproxy.config")
 
 
@@ -28,6 +31,7 @@ class Orders:
     def __init__(self, control: Control, health: HealthKeeper, clock: Clock) -> None:
         self._control, self._health, self._clock = control, health, clock
         self._turn = asyncio.Lock()
+        self._others: dict[str, Obey] = {}
         self._seen: int | None = None
         self._revision: int | None = None
 
@@ -38,6 +42,14 @@ class Orders:
     async def reload(self) -> int:
         """Tell every process to load the configuration again, and return the new revision."""
         return await self._control.publish(RELOAD, {})
+
+    async def give(self, kind: str, payload: Mapping[str, object]) -> int:
+        """Tell every process an order of another *kind*, and return the new revision."""
+        return await self._control.publish(kind, payload)
+
+    def obey(self, kind: str, how: Obey) -> None:
+        """Carry out orders of another *kind* by *how*; it hears this process's own orders, too."""
+        self._others[kind] = how
 
     async def begin(self) -> None:
         """Leave alone what was ordered until now, unless that was said before."""
@@ -58,6 +70,8 @@ class Orders:
             self._revision = revision
 
     def _obey(self, event: ControlEvent) -> None:
+        if event.kind in self._others:
+            self._others[event.kind](event.payload)
         if event.kind != CLEAR:
             return
         try:

@@ -24,6 +24,8 @@ class Target:
     """Seconds this attempt may take to its first output (non-stream: to its end)."""
     can_reject: bool = True
     """Another eligible member is left, so a gate may send the walk on."""
+    seed: int | None = None
+    """What the jitter of a lock is drawn with, so that the same request can be walked again; None = by chance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ class Pairs:
         if failure.fault in FAULTS:
             self._faults[target.provider.id] += 1
         if verdict.step is NextStep.NEXT_MEMBER:
-            self._closed.add(candidate.identity)
+            self._closed.add(candidate.member)
         if verdict.error_class is ErrorClass.CONTEXT:
             self._window = max(self._window or 0, candidate.facts.limits.context or 0)
 
@@ -64,13 +64,24 @@ class Pairs:
             return SkipReason.CONTEXT
         return None
 
+    def close(self, candidate: Candidate) -> None:
+        """This request does not go to *candidate* any more."""
+        self._closed.add(candidate.member)
+
+    def open(self, candidate: Candidate, provider: Provider, *, second: bool) -> bool:
+        """Whether an attempt at *candidate* can begin in this moment."""
+        if self._gear.health.admission(provider.id, candidate.model) is Admission.DENY:
+            return False
+        accounts = self._accounts(candidate, provider)
+        return any(self._usable(candidate, provider, account, second=second) for account in accounts)
+
     def untouched(self, candidate: Candidate) -> bool:
         """Whether no account of *candidate* was tried or noted for the second pass."""
         return all(pair[0] != candidate.spec for pair in self._tried | self._left_out)
 
     def noted(self, candidate: Candidate) -> bool:
         """Whether the second pass may find an account of *candidate*."""
-        return candidate.identity not in self._closed and any(
+        return candidate.member not in self._closed and any(
             pair[0] == candidate.spec for pair in self._left_out - self._tried
         )
 
@@ -97,7 +108,7 @@ class Pairs:
 
     def _waiting(self, candidate: Candidate, *, noted_only: bool) -> bool:
         provider = candidate.provider
-        if provider is None or candidate.identity in self._closed or self.barred(candidate) is not None:
+        if provider is None or candidate.member in self._closed or self.barred(candidate) is not None:
             return False
         if self._gear.health.admission(provider.id, candidate.model) is Admission.DENY:
             return False
@@ -118,6 +129,8 @@ class Pairs:
     def _usable(self, candidate: Candidate, provider: Provider, account: Account, *, second: bool) -> bool:
         pair = _pair(candidate, account)
         if pair in self._tried or (second and pair not in self._left_out):
+            return False
+        if candidate.member in self._closed:  # by another account that stands for the same member
             return False
         lock = self._gear.health.cooldown(provider.id, account.id, candidate.model)
         return lock is None or (second and lock.soft)

@@ -6,76 +6,140 @@ also applies the strategies' effects (cursors move when a plan is made) and refu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 from typing import Final
 
 from cachetools import LRUCache
 
-from troyproxy.errors import AllUnavailable, ContextExceeded, ModelNotAllowed, NoEligibleMember
+from troyproxy.catalog.combos import Combo
+from troyproxy.errors import BudgetExceeded, ModelNotAllowed, NoEligibleMember, TroyError
 from troyproxy.ports import Clock, Observer
 from troyproxy.proxy.accounts import accounts_of
+from troyproxy.proxy.auto_engine import AutoEngine
+from troyproxy.proxy.auto_run import AutoRun
 from troyproxy.proxy.call import Call
+from troyproxy.proxy.draft import Draft, groups_of, recalled, remembered
+from troyproxy.proxy.handoff import Relief
 from troyproxy.proxy.health import HealthKeeper
+from troyproxy.proxy.measuring import Measuring, Size
 from troyproxy.proxy.policy import WalkPolicy
-from troyproxy.resilience.breaker import Admission
-from troyproxy.resilience.classes import ErrorClass
+from troyproxy.proxy.unavailable import LOCKED, Refusals
+from troyproxy.resilience.breaker import Admission, CircuitState
+from troyproxy.routing.context import State
 from troyproxy.routing.eligibility import (
     Skip,
     SkipReason,
     embedding_model,
     model_name,
-    room_needed,
     shortfall,
 )
+from troyproxy.routing.expansion import by_account
 from troyproxy.routing.globs import allowed, pool_limited
-from troyproxy.routing.members import Candidate, Group, leaves
+from troyproxy.routing.members import AUTO, Candidate, Group, leaves
 from troyproxy.routing.names import Resolution
 from troyproxy.routing.needs import Needs
-from troyproxy.routing.order import Plan, order
+from troyproxy.routing.order import Plan, Sight, circle_of, order
 from troyproxy.routing.resolvers import root_of
-from troyproxy.routing.strategies import Cursor
+from troyproxy.routing.strategies import STRATEGIES
 
-CURSORS: Final = 10_000
-LOCKED: Final = frozenset({SkipReason.CIRCUIT, SkipReason.COOLDOWN})
+STATES: Final = 10_000
 
 
 class Planner:
-    """Plans calls against the live health state. Cursors are this process's own."""
+    """Plans calls against the live health state. What strategies remember is this process's own."""
 
-    def __init__(self, *, health: HealthKeeper, clock: Clock, policy: WalkPolicy, observer: Observer) -> None:
-        self._health, self._clock, self._policy, self._observer = health, clock, policy, observer
-        self._cursors: LRUCache[str, Cursor] = LRUCache(CURSORS)
+    def __init__(
+        self,
+        *,
+        health: HealthKeeper,
+        measuring: Measuring,
+        auto: AutoEngine,
+        clock: Clock,
+        policy: WalkPolicy,
+        observer: Observer,
+    ) -> None:
+        self._health, self._measuring, self.auto, self._clock = health, measuring, auto, clock
+        self._policy, self._observer = policy, observer
+        self._refusals = Refusals(health, clock)
+        self._states: LRUCache[str, State] = LRUCache(STATES)
 
     def plan(self, call: Call) -> Plan:
         """Plan *call*, apply the effects, note the skips. Raises when no member is left, or the key may not."""
-        root, plan = self.draft(call)
+        draft = self.draft(call)
+        plan = draft.plan
         for effect in plan.effects:
-            self._cursors[effect.combo_id] = Cursor(at=effect.at, left=effect.left)
-        for skip in plan.skipped:
+            self._states[effect.combo_id] = effect.state
+        if draft.run is not None:
+            self.auto.apply(call, draft.run.decided, normal_s=self._policy.request_timeout_s)
+        for skip in draft.skips:
             if call.ledger.skip(skip):
                 self._observer.skipped(skip.provider, skip.reason)
         if not plan.candidates:
-            raise self.unavailable(call, tuple(leaves(root)), plan.skipped)
-        call.plan = plan
+            raise self.refusal(call, draft)
+        call.plan, call.remember = plan, draft.remember
         return plan
 
-    def draft(self, call: Call) -> tuple[Group, Plan]:
+    def refusal(self, call: Call, draft: Draft) -> TroyError:
+        """Return the error for a *draft* that leaves nobody."""
+        if draft.run is not None and draft.run.too_dear is not None:
+            return BudgetExceeded(
+                f"no candidate fits the budget of this request; the cheapest would cost about ${draft.run.too_dear:.6f}"
+            )
+        return self.unavailable(call, tuple(leaves(draft.root)), draft.skips)
+
+    def draft(self, call: Call) -> Draft:
         """Return the members behind the call's name and the plan for them, touching nothing."""
         resolution, needs = _decided(call)
-        root = self._root(call, resolution, needs)
+        root = by_account(self._root(call, resolution, needs), self._measuring.accounts)
         globs = _globs(call, resolution, root)
         vectors = embedding_model(root) if call.route == "/v1/embeddings" else None
-        now = self._clock.now()
+        now, relief = self._clock.now(), Relief(call)
 
         def eligible(candidate: Candidate) -> SkipReason | None:
             if vectors is not None and model_name(candidate.model) != vectors:
-                return SkipReason.EXCLUDED
+                return SkipReason.MIXED_EMBEDDINGS
             if globs and not allowed(globs, candidate.spec):
                 return SkipReason.NOT_ALLOWED
-            return shortfall(candidate, needs, deny_unknown=self._policy.deny_unknown) or self._locked(candidate, now)
+            short = shortfall(candidate, needs, deny_unknown=self._policy.deny_unknown)
+            return relief.after(short, candidate) or self._locked(candidate, now)
 
-        return root, order(root, eligible, self._cursors, Random(call.seed), now)  # noqa: S311 -- seeded, replayable
+        groups = {circle_of(group.combo): group for group in groups_of(root)}
+        run = self._run(call, groups, needs)
+        plan = order(root, eligible, self._sight(call, needs, now, groups, run))
+        return Draft(root, plan, run, tuple(remembered(call, groups.values(), run)))
+
+    def _run(self, call: Call, groups: Mapping[str, Group], needs: Needs) -> AutoRun | None:
+        """Return what decides for the ``auto`` groups; None where there are none."""
+        scored = {name: group for name, group in groups.items() if group.combo.strategy == AUTO}
+        if not scored:
+            return None
+        size, now = Size.of(needs, call.route), self._clock.now()
+
+        def circuit(candidate: Candidate) -> CircuitState:
+            provider = candidate.provider.id if candidate.provider is not None else ""
+            return self._health.circuit(provider, candidate.model)
+
+        def estimate(candidate: Candidate) -> float | None:
+            return self._measuring.reading(candidate, size, now).cost_usd
+
+        return AutoRun(self.auto, call, scored, estimate, circuit)
+
+    def _sight(self, call: Call, needs: Needs, now: float, groups: Mapping[str, Group], run: AutoRun | None) -> Sight:
+        """Return what strategies may look at; readings are taken only by those that ask."""
+
+        def last(combo: Combo) -> str | None:
+            return recalled(self.auto.memory, call, groups[circle_of(combo)])
+
+        return Sight(
+            last=last,
+            strategies=STRATEGIES if run is None else {**STRATEGIES, AUTO: run.strategy},
+            rng=Random(call.seed),  # noqa: S311 -- seeded, replayable
+            now=now,
+            states=self._states,
+            read=self._measuring.reader(needs, call.route, now),
+            tokens=needs.est_tokens + (needs.max_output or 0),
+        )
 
     @staticmethod
     def _root(call: Call, resolution: Resolution, needs: Needs) -> Group:
@@ -104,46 +168,7 @@ class Planner:
 
     def unavailable(self, call: Call, members: Iterable[Candidate], skips: Sequence[Skip]) -> NoEligibleMember:
         """Return the error for a call that nobody can serve, with the reasons."""
-        details = [{"member": skip.spec, "reason": str(skip.reason)} for skip in skips]
-        members = list(members)
-        told = "; ".join(f"{skip.spec}: {self._reason(skip, members)}" for skip in skips[:20]) or "it has no members"
-        name = call.resolution.canonical[:200] if call.resolution is not None else ""
-        if skips and all(skip.reason is SkipReason.CONTEXT for skip in skips):
-            return _too_long(call, members, details)
-        locked = [skip for skip in skips if skip.reason in LOCKED]
-        if not locked:
-            return NoEligibleMember(f"no member of {name!r} can serve this request: {told}", details=details)
-        candidates = [member for member in members if any(member.spec == skip.spec for skip in locked)]
-        wait_s, limited = self._wait(candidates)
-        message = f"every member of {name!r} is unavailable for now: {told}"
-        return AllUnavailable(
-            message, retry_after_s=max(1.0, wait_s), rate_limited=limited and len(locked) == len(skips), details=details
-        )
-
-    def _wait(self, candidates: Iterable[Candidate]) -> tuple[float, bool]:
-        """Return the seconds until the first of *candidates* is eligible, and whether all wait for a rate limit."""
-        waits: list[float] = []
-        limited = True
-        for pair in (pair for candidate in candidates for pair in self._pairs(candidate)):
-            moment = self._health.eligible_at(*pair)
-            waits.append(moment - self._clock.now())  # looked at last: "at once" must not become a wait
-            lock = self._health.cooldown(*pair)
-            limited = limited and lock is not None and lock.error_class is ErrorClass.RATE
-        return min(waits, default=0.0), limited and bool(waits)
-
-    def _reason(self, skip: Skip, members: Iterable[Candidate]) -> str:
-        """Return the reason with the class of the failure behind a cooldown."""
-        if skip.reason is not SkipReason.COOLDOWN:
-            return str(skip.reason)
-        pairs = (pair for member in members if member.spec == skip.spec for pair in self._pairs(member))
-        locks = [lock for pair in pairs if (lock := self._health.cooldown(*pair)) is not None]
-        return f"{skip.reason} ({min(locks, key=lambda lock: lock.until).error_class})" if locks else str(skip.reason)
-
-    def _pairs(self, candidate: Candidate) -> Iterator[tuple[str, str, str]]:
-        provider, model = candidate.provider, candidate.model
-        if provider is not None:
-            for account in accounts_of(provider, model, candidate.account, self._clock.now()):
-                yield provider.id, account.id, model
+        return self._refusals.error(call, members, skips)
 
     def members(self, call: Call) -> tuple[Candidate, ...]:
         """Return every member behind the call's name, eligible or not."""
@@ -156,7 +181,7 @@ class Planner:
             return None
         open_to_it = {candidate.spec for candidate in plan.candidates}
         open_to_it |= {skip.spec for skip in plan.skipped if skip.reason in LOCKED}
-        wait_s, _ = self._wait(member for member in self.members(call) if member.spec in open_to_it)
+        wait_s, _ = self._refusals.wait(member for member in self.members(call) if member.spec in open_to_it)
         return wait_s if wait_s > 0 else None
 
 
@@ -173,15 +198,6 @@ def _globs(call: Call, resolution: Resolution, root: Group) -> tuple[str, ...]:
         return ()
     if pool_limited(globs, resolution.canonical, (candidate.spec for candidate in leaves(root))):
         return globs
-    raise ModelNotAllowed(f"this key may not use the model {resolution.canonical[:200]!r}", param="model")
-
-
-def _too_long(call: Call, members: Sequence[Candidate], details: object) -> ContextExceeded:
-    needs = call.needs
-    windows = [member.facts.limits.context for member in members if member.facts.limits.context is not None]
-    needed = max((room_needed(member, needs) for member in members), default=0) if needs is not None else 0
-    return ContextExceeded(
-        f"This model's maximum context length is {max(windows, default=0)} tokens, "
-        f"but the request needs about {needed} tokens. Please reduce the length of the messages.",
-        details=details,
-    )
+    error = ModelNotAllowed(f"this key may not use the model {resolution.canonical[:200]!r}", param="model")
+    error.quiet = f"this key may not use the model {resolution.asked[:200]!r}"
+    raise error

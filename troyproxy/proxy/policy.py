@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from troyproxy.catalog.providers import Provider
+from troyproxy.proxy.intake import PATIENCE, Patience
 from troyproxy.resilience.breaker import BreakerPolicy
 from troyproxy.resilience.health import HealthPolicy, journal_horizon_s
 from troyproxy.settings.values import Settings
@@ -36,6 +37,8 @@ class WalkPolicy:
     deny_unknown: bool = False
     mask_auth: bool = True
     expose: str = "full"
+    patience: Patience = PATIENCE
+    """How long a request body is waited for."""
     trace: bool = False
     head_events: int = 64
     head_bytes: int = 256 * 1024
@@ -66,6 +69,7 @@ class WalkPolicy:
             deny_unknown=settings.unknown_capability == "deny",
             mask_auth=settings.upstream_auth_errors == "mask",
             expose=settings.expose,
+            patience=_patience(settings),
             trace=settings.trace,
         )
 
@@ -108,3 +112,9 @@ def health_policy(settings: Settings) -> HealthPolicy:
 def journal_keep_s(settings: Settings) -> float:
     """Return how long an event of the health state can have an effect, in seconds: so long it is kept and shared."""
     return journal_horizon_s(health_policy(settings), WalkPolicy.of(settings).max_cooldown_s)
+
+
+def _patience(settings: Settings) -> Patience:
+    """A client that does not send gets the time of one that does not read; in all, that of the walk, if it is more."""
+    stall_s = settings.write_stall_ms / 1000
+    return Patience(stall_s, max(stall_s, settings.request_timeout_ms / 1000))

@@ -29,7 +29,7 @@ class Recorder:
         return self._gear.policy
 
     @contextmanager
-    def attempt(self, target: Target) -> Iterator[None]:
+    def attempt(self, target: Target, *, handoff: bool = False) -> Iterator[None]:
         """Open the record of an attempt; it says `cancelled` until something better is known."""
         self._began = self._gear.clock.monotonic()
         ledger = self._call.ledger
@@ -42,13 +42,19 @@ class Recorder:
                 status=None,
                 started_at=target.started_at,
                 duration_ms=0.0,
+                handoff=handoff,
             )
         )
-        ledger.say(f"try {target.candidate.spec} #{target.account.name}{' (probe)' if target.probe else ''}")
+        what = "hand-off: ask" if handoff else "try"
+        ledger.say(f"{what} {target.candidate.spec} #{target.account.name}{' (probe)' if target.probe else ''}")
+        measuring, whole = self._gear.measuring, False
+        measuring.began(target)
         try:
             yield
+            whole = True
         finally:
             self._change(duration_ms=(self._gear.clock.monotonic() - self._began) * 1000)
+            measuring.ended(target, ledger.attempts[-1], whole=whole)
             self._gear.observer.attempt_finished(ledger.attempts[-1])
 
     def verdict(self, failure: Failure) -> Verdict:
@@ -87,6 +93,7 @@ class Recorder:
             status=failure.status,
             reason=verdict.reason,
             hint_s=verdict.hint_s,
+            cooldown_s=verdict.cooldown_s,
             usage=usage,
         )
         hint = f", wait {verdict.hint_s:g} s" if verdict.hint_s is not None else ""

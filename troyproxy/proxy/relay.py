@@ -7,6 +7,7 @@ in-band error event and no ``[DONE]``). Nothing else ends a stream that has begu
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -32,6 +33,8 @@ GAP_SAMPLE: Final = 512
 
 BYTES_PER_TOKEN: Final = 4
 """Models mostly send one token an event; the estimate of an unreported stream counts events."""
+
+LOGGER: Final = logging.getLogger("troyproxy.stream")
 
 Commit = Callable[[], Awaitable[None]]
 
@@ -70,7 +73,9 @@ class StreamRelay:
         self._quiet_since = self._loop.time()
         outcome = await self._pump(reader)
         if self._tally.dropped:
-            self._call.ledger.say(f"dropped {self._tally.dropped} data lines that were no JSON objects")
+            said = f"dropped {self._tally.dropped} data lines that were no JSON objects"
+            self._call.ledger.say(said)
+            LOGGER.info("%s: %s", self._target.candidate.spec, said)
         return outcome
 
     # --- HELD ---

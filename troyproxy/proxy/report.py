@@ -7,8 +7,10 @@ ASCII, percent-encoded where needed, together under 1 KiB, no URL, no upstream m
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
+from troyproxy.accounting.limits import Standing, spoken
 from troyproxy.ports import Headers
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.policy import WalkPolicy
@@ -22,6 +24,7 @@ ATTEMPTS: Final = b"x-troy-attempts"
 STREAM_HEADERS: Final[Headers] = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 EVENT_STREAM: Final = (b"content-type", b"text/event-stream; charset=utf-8")
 JSON: Final = (b"content-type", b"application/json")
+RATES: Final = b"x-ratelimit-"
 _HALF_ESCAPE: Final = re.compile(rb"%[0-9A-F]?\Z")
 
 
@@ -37,6 +40,18 @@ def commit_headers(call: Call, policy: WalkPolicy, upstream: Headers) -> Headers
         given = (wanted, *(pair for pair in given if pair[0] != b"content-type"))
     own = STREAM_HEADERS if call.stream else ((b"cache-control", b"no-store"),)
     return exposed((*given, *own, *story(call, policy)), policy)
+
+
+def passed_headers(call: Call, policy: WalkPolicy, upstream: Headers) -> Headers:
+    """Return the head of an answer that is passed through: whatever it says to be, it stays.
+
+    A coding that the adapter could not undo is told; proxies on the way are asked not to hold it back.
+    """
+    coded = tuple((name, value) for name, value in upstream if name == b"content-encoding")
+    events = any(n == b"content-type" and v.lower().startswith(b"text/event-stream") for n, v in upstream)
+    caching = (b"cache-control", b"no-cache" if events else b"no-store")
+    own = (*coded, caching, (b"x-accel-buffering", b"no"), *story(call, policy))
+    return exposed((*to_client(upstream), *own), policy)
 
 
 def early_headers(call: Call) -> Headers:
@@ -57,15 +72,13 @@ def story(call: Call, policy: WalkPolicy) -> Headers:
     always = ((REQUEST_ID, _id(call)), (ATTEMPTS, str(len(ledger.attempts)).encode()))
     if policy.expose == "id":
         return always
-    resolution = call.resolution
-    combo = resolution.combo if resolution is not None else None
     served = f"{ledger.provider}/{ledger.model}" if ledger.served else ""
     overhead = f"{ledger.overhead_s * 1000:.1f}" if ledger.overhead_s is not None else ""
     told = (
         (b"x-troy-model", _value(served)),
         (b"x-troy-account", _value(ledger.account or "")),
-        (b"x-troy-combo", _value(combo.name if combo is not None else "")),
-        (b"x-troy-strategy", _value(combo.strategy if combo is not None else "")),
+        (b"x-troy-combo", _value(call.combo_name or "")),
+        (b"x-troy-strategy", _value(";".join((call.strategy or "", *ledger.marks)))),
         (b"x-troy-trail", ledger.trail_within(LONG).encode()),
         (b"x-troy-skipped", ledger.skips_within(LONG).encode()),
         (b"x-troy-adapted", _value(",".join(ledger.adapted))),
@@ -74,6 +87,17 @@ def story(call: Call, policy: WalkPolicy) -> Headers:
         (b"x-troy-overhead-ms", _value(overhead)),
     )
     return (*always, *((name, value) for name, value in told if value))
+
+
+def rate_headers(standings: Iterable[Standing]) -> Headers:
+    """Return ``x-ratelimit-{limit,remaining,reset}-{requests,tokens}``, for the rates that are limited."""
+    return tuple(pair for standing in standings for pair in _rate(standing))
+
+
+def _rate(standing: Standing) -> Headers:
+    name = standing.name.encode()
+    told = ((b"limit", standing.limit), (b"remaining", standing.remaining), (b"reset", spoken(standing.reset_s)))
+    return tuple((b"%b%b-%b" % (RATES, what, name), str(value).encode()) for what, value in told)
 
 
 def _value(text: str) -> bytes:

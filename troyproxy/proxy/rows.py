@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict
+from hashlib import sha256
+from typing import Final
 
 from troyproxy.accounting.price import cost_usd
 from troyproxy.accounting.records import UsageRow
+from troyproxy.accounting.usage import Usage
 from troyproxy.proxy.call import Call
+from troyproxy.proxy.memory import session_of
+
+ROUTING: Final = (
+    b"x-troy-provider",
+    b"x-troy-wants-tools",
+    b"x-troy-mode",
+    b"x-troy-budget-usd",
+    b"x-troy-budget-policy",
+    b"x-troy-task",
+)
+"""Request headers by which a client changes where it is routed."""
+SESSION: Final = "x-troy-session"
+PLAIN: Final = re.compile(r"[\w./:-]{1,64}", re.ASCII)
+"""The values that are kept: what routing could mean something by, and no text."""
 
 
 def row_of(call: Call, *, duration_s: float) -> UsageRow:
     """Return what is kept: no prompt, no completion, no secret."""
-    ledger, resolution = call.ledger, call.resolution
-    combo = resolution.combo if resolution is not None else None
+    ledger = call.ledger
     requested = call.payload.get("model")
     return UsageRow(
         request_id=call.request_id,
@@ -21,8 +38,8 @@ def row_of(call: Call, *, duration_s: float) -> UsageRow:
         key_id=call.key.id if call.key is not None else None,
         key_name=call.key.name if call.key is not None else None,
         requested_model=requested[:200] if isinstance(requested, str) else "",
-        combo=combo.name if combo is not None else None,
-        strategy=combo.strategy if combo is not None else None,
+        combo=call.combo_name,
+        strategy=call.strategy,
         stream=call.stream,
         status=499 if call.client_left else ledger.status,
         outcome=outcome_of(call),
@@ -32,11 +49,11 @@ def row_of(call: Call, *, duration_s: float) -> UsageRow:
         attempts=tuple(ledger.attempts),
         skipped=tuple((skip.spec, str(skip.reason)) for skip in ledger.skipped),
         seed=call.seed,
-        needs=asdict(call.needs) if call.needs is not None else {},
+        needs=_needs(call),
         est_tokens=call.needs.est_tokens if call.needs is not None else 0,
         usage=ledger.usage,
         wasted=ledger.wasted,
-        cost_usd=_cost(call),
+        cost_usd=cost_of(call),
         duration_ms=duration_s * 1000,
         overhead_ms=_ms(ledger.overhead_s),
         first_token_ms=_ms(ledger.first_token_s),
@@ -54,18 +71,43 @@ def outcome_of(call: Call) -> str:
         return "truncated"
     if ledger.served:
         return "ok"
-    if ledger.refused or not ledger.attempts:
+    if ledger.refused or all(attempt.handoff for attempt in ledger.attempts):
         return "client_error" if ledger.status < 500 else "refused"
     return "client_error" if ledger.status in {400, 404, 413, 422} else "upstream_error"
 
 
-def _cost(call: Call) -> float | None:
+def cost_of(call: Call) -> float | None:
+    """Return what the answer cost in USD, and the summary of a hand-off with it.
+
+    A part whose price or usage is not known is left out; None when no part is known.
+    """
     ledger = call.ledger
-    provider = call.snapshot.providers.get(ledger.provider or "")
-    if provider is None or ledger.usage is None or ledger.model is None:
+    parts = [(a.provider, a.model, a.usage) for a in ledger.attempts if a.handoff]
+    if ledger.provider is not None and ledger.model is not None:
+        parts.append((ledger.provider, ledger.model, ledger.usage))
+    known = [usd for part in parts if (usd := _cost(call, *part)) is not None]
+    return sum(known) if known else None
+
+
+def _cost(call: Call, provider: str, model: str, usage: Usage | None) -> float | None:
+    found = call.snapshot.providers.get(provider)
+    if found is None or usage is None:
         return None
-    price = provider.model(ledger.model).price
-    return cost_usd(ledger.usage, price.input, price.output, price.cached)
+    price = found.model(model).price
+    return cost_usd(usage, price.input, price.output, price.cached)
+
+
+def _needs(call: Call) -> dict[str, object]:
+    """Return what the request needs and, where there is any, what else its routing went by."""
+    if call.needs is None:
+        return {}
+    told = {name.decode(): call.header(name) or "" for name in ROUTING}
+    headers = {name: value for name, value in told.items() if PLAIN.fullmatch(value)}
+    session = session_of(call)
+    if session:  # whoever chose it may have put a name into it; that two are the same is all that matters
+        headers[SESSION] = sha256(session.encode("utf-8", "replace")).hexdigest()[:16]
+    gist = {} if call.gist is None else {"auto": asdict(call.gist)}
+    return {**asdict(call.needs), **({"headers": headers} if headers else {}), **gist}
 
 
 def _ms(seconds: float | None) -> float | None:

@@ -29,7 +29,11 @@ OnChange = Callable[[Snapshot, Snapshot], None]
 
 
 class SnapshotKeeper:
-    """Owns the current snapshot of this process."""
+    """Owns the current snapshot of this process.
+
+    *on_refused* hears of a configuration that is not valid: what is no part of it, client keys, may have moved all the
+    same.
+    """
 
     def __init__(
         self,
@@ -38,10 +42,11 @@ class SnapshotKeeper:
         control: Control,
         clock: Clock,
         on_change: Sequence[OnChange],
+        on_refused: Callable[[], None] | None = None,
         orders: Orders | None = None,
     ) -> None:
         self._build, self._control, self._clock, self._on_change = build, control, clock, tuple(on_change)
-        self._orders = orders
+        self._on_refused, self._orders = on_refused, orders
         self._turn = asyncio.Lock()
         self.current = Snapshot()
         self._refused: int | None = None
@@ -60,6 +65,8 @@ class SnapshotKeeper:
                 snapshot = await self._build(wanted)
             except ConfigError as exc:
                 self.error = str(exc)
+                if self._on_refused is not None:
+                    self._on_refused()
                 raise
             self.error = self._refused = None
             before, self.current = self.current, snapshot

@@ -29,6 +29,10 @@ GONE: Final = 499
 """The status of a request whose client left, as logs and metrics have it."""
 
 
+class AnswerCut(ConnectionError):
+    """An answer that is passed through broke off. No event can tell its client, but a lost connection does."""
+
+
 class Walk:
     """Walks calls. Shared and immutable; each call has a `Journey` of its own."""
 
@@ -36,7 +40,10 @@ class Walk:
         self._gear, self._planner = gear, planner
 
     async def run(self, call: Call, receive: Receive, send: Send) -> None:
-        """Serve *call*, which has a plan. The client's leaving ends everything within the moment."""
+        """Serve *call*, which has a plan. The client's leaving ends everything within the moment.
+
+        Raises AnswerCut when only that can tell the client: the server then ends the connection.
+        """
         policy = self._gear.policy
         client = Client(call, send, stall_s=policy.write_stall_s)
         call.framed = call.stream
@@ -46,11 +53,14 @@ class Walk:
             call.client_left = call.client_left or watch.gone
             if call.client_left and not client.started:
                 await _to_nobody(client)
+            if call.ledger.truncated and not (client.finished or call.client_left):
+                raise AnswerCut("the upstream broke off; the connection is closed so that half is not taken for whole")
         except asyncio.CancelledError:
             # Whoever ends us from outside ends the client's request; a stream that has begun is told so.
             if call.stream and client.started and not client.finished:
                 await _cut_short(call, client)
-            call.client_left = call.client_left or not client.finished
+            call.ledger.truncated = call.ledger.truncated or (call.passing and client.started and not client.finished)
+            call.client_left = call.client_left or not (client.finished or call.ledger.truncated)
             raise
         finally:
             if call.client_left:

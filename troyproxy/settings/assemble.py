@@ -1,7 +1,7 @@
 """From a configuration to the snapshot that serves traffic: built-ins, environment, file and database as one picture.
 
-Order of providers: the file's, then built-ins with a key in the environment, then those with an account in the
-database, then the demo provider. No file is read here but the model catalogue, on first use.
+Order of providers: the file's, then built-ins with a key in the environment, then the database's, then built-ins with
+an account in the database, then the demo provider. No file is read here but the model catalogue, on first use.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from troyproxy.catalog.combos import Combo
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.models import Model
 from troyproxy.catalog.overlay import overlay
-from troyproxy.catalog.providers import Account, Origin, Provider
+from troyproxy.catalog.providers import Account, Origin, Provider, StoredProvider
 from troyproxy.catalog.snapshot import Snapshot, build
 from troyproxy.settings.accounts import from_environment, from_file
 from troyproxy.settings.builtin import Builtin
 from troyproxy.settings.catalogue import Catalogue, models_dev_path
 from troyproxy.settings.checks import effective_auth
 from troyproxy.settings.document import Document, KeyEntry, ProviderEntry
+from troyproxy.settings.from_database import add_stored
 from troyproxy.settings.leaves import ENV
 from troyproxy.settings.load import Configuration
+from troyproxy.settings.merging import merged
 from troyproxy.settings.report import Report, below
 from troyproxy.settings.wiring import wire
 
@@ -35,6 +37,7 @@ KEY_BYTES: Final = (16, 512)
 class Stored:
     """What comes beside the file: from the database, and in demo mode from the caller."""
 
+    providers: Sequence[StoredProvider] = ()
     accounts: Sequence[Account] = ()
     combos: Sequence[Combo] = ()
     overrides: Mapping[str, Model] = field(default_factory=lambda: MappingProxyType({}))
@@ -59,7 +62,7 @@ def assemble(
     """
     stored = stored or Stored()
     catalogue = catalogue or Catalogue(configuration.builtins, models_dev_path())
-    report = Report()
+    report = Report(file=configuration.path.name if configuration.path is not None else "")
     providers = {p.id: p for p in _providers(configuration, stored, catalogue, report)}
     keys = _keys(configuration, providers, report)
     by_file = configuration.document.combos.values()
@@ -76,7 +79,9 @@ def assemble(
         revision=revision,
         loaded_at=now,
         catalog=models,
+        file_models=_written_models(configuration.document),
         default_provider=preferred,
+        auto_models=configuration.settings.auto_models,
         warnings=(*configuration.warnings, *report.warnings, *catalogue.warnings),
     )
 
@@ -92,21 +97,19 @@ def _providers(
         accounts = from_environment(name, builtin.key_env, env)
         if name not in found and accounts:
             found[name] = replace(builtin.provider(name), accounts=accounts, origin=Origin.ENVIRONMENT)
-    for account in stored.accounts:
-        _add_account(account, found, builtins, report)
+    entries = add_stored(stored.providers, stored.accounts, found, builtins, report)
     if stored.demo is not None:
         found.setdefault(stored.demo.id, stored.demo)
     overrides = _overrides(document, stored.overrides, found, builtins, report)
     for name, provider in found.items():
         listed = catalogue[name] if name in builtins else {}
-        written = document.providers[name] if name in document.providers else ProviderEntry()
+        written = document.providers.get(name) or entries.get(name) or ProviderEntry()
         yield _with_models(provider, listed, written, overrides.get(name, {}), builtins.get(name))
 
 
 def _from_file(
     name: str, entry: ProviderEntry, builtin: Builtin | None, env: Mapping[str, str], report: Report
 ) -> Provider:
-    base = builtin.provider(name) if builtin is not None else Provider(id=name)
     path = below("providers", name)
     # Accounts that are listed are all there are: a key in the environment does not slip in beside them.
     accounts = from_file(name, entry.accounts, env, report)
@@ -114,30 +117,11 @@ def _from_file(
         accounts = from_environment(name, builtin.key_env, env)
         if not accounts:
             report.warn(path, f"has no account: none of {', '.join(builtin.key_env)} is set")
-    accepts = replace(
-        base.accepts,
-        stream_options=base.accepts.stream_options
-        if entry.accepts.stream_options is None
-        else entry.accepts.stream_options,
-        effort=entry.accepts.effort or base.accepts.effort,
-    )
     return replace(
-        base,
-        base_url="" if entry.app is not None else entry.base_url or base.base_url,
-        app=entry.app,
-        aliases=(*base.aliases, *entry.aliases),
-        auth=effective_auth(entry, builtin),
+        merged(name, entry, builtin, Origin.FILE),
         headers=_referred(entry.headers, f"{path}.headers", env, report),
         query=_referred(entry.query, f"{path}.query", env, report),
-        default_model=entry.default_model or base.default_model,
-        accepts=accepts,
         accounts=accounts,
-        ca_file=entry.ca_file,
-        proxy=entry.proxy,
-        timeouts=entry.timeouts,
-        max_inflight=entry.max_inflight,
-        leak=entry.leak,
-        origin=Origin.FILE,
     )
 
 
@@ -156,18 +140,6 @@ def _referred(
     return tuple(found)
 
 
-def _add_account(account: Account, found: dict[str, Provider], builtins: Mapping[str, Builtin], report: Report) -> None:
-    provider = found.get(account.provider)
-    if provider is None and account.provider in builtins:
-        provider = replace(builtins[account.provider].provider(account.provider), origin=Origin.DATABASE)
-    if provider is None:
-        report.warn(f"connection {account.id}", f"there is no provider {account.provider}; it is left out")
-    elif any(a.id == account.id for a in provider.accounts):
-        report.warn(f"connection {account.id}", "is hidden by an account of this name in the file or environment")
-    else:
-        found[provider.id] = replace(provider, accounts=(*provider.accounts, account))
-
-
 def _overrides(
     document: Document,
     stored: Mapping[str, Model],
@@ -178,8 +150,7 @@ def _overrides(
     """Return overrides by provider and model; those of the database lie over the file's."""
     ids = {alias: p.id for p in providers.values() for alias in (*p.aliases, p.id)}
     found: dict[str, dict[str, Model]] = {}
-    written = {spec: entry.model(spec.partition("/")[2]) for spec, entry in document.models.items()}
-    for spec, model in (*written.items(), *stored.items()):
+    for spec, model in (*_written_models(document).items(), *stored.items()):
         head, _, name = spec.partition("/")
         provider = ids.get(head)
         if provider is None or not name:
@@ -189,6 +160,10 @@ def _overrides(
         mine = found.setdefault(provider, {})
         mine[name] = overlay(replace(model, id=name), mine[name]) if name in mine else replace(model, id=name)
     return found
+
+
+def _written_models(document: Document) -> dict[str, Model]:
+    return {spec: entry.model(spec.partition("/")[2]) for spec, entry in document.models.items()}
 
 
 def _with_models(

@@ -31,18 +31,20 @@ def check_document(document: Document, builtins: Mapping[str, Builtin], report: 
     for i, key in enumerate(document.keys):
         if key.key.literal is not None:
             report.warn(f"keys[{i}].key", "a secret stands in the file; better: env:NAME")
-        if key.limits:
-            report.warn(f"keys[{i}].limits", "are kept, but this version does not enforce them")
     for option in document.leak:
         report.warn(f"leak.{option}", "is read, but has no effect in this version")
+
+
+def hint_of(name: str, builtins: Mapping[str, Builtin]) -> str:
+    """Return which built-in provider may be meant by *name*, in brackets; nothing when none comes near."""
+    owner = next((pid for pid, b in builtins.items() if name in b.aliases), None)
+    return f" ({name} is another name of the built-in {owner})" if owner else nearest(name, builtins)
 
 
 def _check_provider(name: str, entry: ProviderEntry, builtins: Mapping[str, Builtin], report: Report) -> None:
     path, builtin = below("providers", name), builtins.get(name)
     if builtin is None and entry.base_url is None and entry.app is None:
-        owner = next((pid for pid, b in builtins.items() if name in b.aliases), None)
-        hint = f" ({name} is another name of the built-in {owner})" if owner else nearest(name, builtins)
-        report.wrong(path, f"is no built-in provider{hint}, so base_url or app is required")
+        report.wrong(path, f"is no built-in provider{hint_of(name, builtins)}, so base_url or app is required")
     if entry.ca_file is not None and not Path(entry.ca_file).is_file():
         report.wrong(f"{path}.ca_file", "there is no such file")
     keyless = effective_auth(entry, builtin).header is None

@@ -12,6 +12,7 @@ from troyproxy.catalog.models import Capabilities, Limits, Model, Price, ToolCal
 from troyproxy.catalog.providers import Auth, EffortSpelling, Timeouts
 from troyproxy.catalog.secret import Secret
 
+NO_FITNESS: Final[Mapping[str, float]] = MappingProxyType({})
 NO_PRICE: Final = Price()
 NO_TIMEOUTS: Final = Timeouts()
 
@@ -39,6 +40,8 @@ class ModelEntry:
     tool_calls: ToolCalls | None = None
     efforts: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    tier: str | None = None
+    fitness: Mapping[str, float] = field(default_factory=lambda: NO_FITNESS)
     no_sampling_with_effort: bool = False
 
     def model(self, name: str) -> Model:
@@ -51,6 +54,8 @@ class ModelEntry:
             tool_calls=self.tool_calls,
             efforts=self.efforts,
             aliases=self.aliases,
+            tier=self.tier,
+            fitness=self.fitness,
             no_sampling_with_effort=self.no_sampling_with_effort,
         )
 

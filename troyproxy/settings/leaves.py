@@ -44,9 +44,23 @@ def _whole(value: object) -> int:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError
+    try:
+        number = float(value)
+    except OverflowError:
+        raise ValueError from None
+    if not math.isfinite(number):
         raise ValueError
-    return float(value)
+    return number
+
+
+def printable(name: str) -> str:
+    """Return *name* if it is a printable, non-empty text of at most 500 characters; for keys of a mapping."""
+    try:
+        return _text(name)
+    except ValueError as error:
+        raise ValueError("it is no printable text of 1 to 500 characters") from error
 
 
 def text(allowed: str = "a text", *, hidden: bool = False) -> Shape[str]:
@@ -128,6 +142,12 @@ BASE_URL: Final = leaf(
     {"type": "string", "pattern": "^https?://"},
     hidden=True,
 )
+OPEN_PROXY: Final = leaf(
+    lambda value: _url(value, frozenset({"http", "https", "socks5", "socks5h"}), userinfo=False),
+    "http://…, https:// or socks5://…, without credentials",
+    _TEXT,
+    hidden=True,
+)
 PROXY: Final = leaf(
     lambda value: _url(value, frozenset({"http", "https", "socks5", "socks5h"}), userinfo=True),
     "http://…, https:// or socks5://…",
@@ -163,14 +183,15 @@ def _client_key(value: object) -> Credential:
 CLIENT_KEY: Final = leaf(_client_key, "env:NAME, or 16 to 512 bytes of text", _TEXT, hidden=True)
 
 
-def _header_value(value: object) -> str:
+def header_value(value: object) -> str:
+    """Return *value* as it stands in a header. Raises ValueError without showing it."""
     spoken = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
     if not isinstance(spoken, str) or not spoken.isascii() or not (spoken.isprintable() and spoken == spoken.strip()):
         raise ValueError
     return spoken
 
 
-HEADER_VALUE: Final = leaf(_header_value, "printable ASCII, or env:NAME", {"type": ["string", "number"]}, hidden=True)
+HEADER_VALUE: Final = leaf(header_value, "printable ASCII, or env:NAME", {"type": ["string", "number"]}, hidden=True)
 
 
 def header_name(name: str) -> str:
@@ -193,15 +214,22 @@ def _app(value: object) -> str:
 APP: Final = leaf(_app, "package.module:attribute, or inner", _TEXT)
 
 
+LATEST: Final = 253_402_300_799.0
+"""The end of the year 9999, in unix seconds: dates go no further."""
+
+
 def _moment(value: object) -> float:
+    at = _seconds(datetime.fromisoformat(value) if isinstance(value, str) else value)
+    if not 0 <= at <= LATEST:
+        raise ValueError
+    return at
+
+
+def _seconds(value: object) -> float:
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp()
-    if isinstance(value, str):
-        return _moment(datetime.fromisoformat(value))
-    if _number(value) < 0:
-        raise ValueError
     return _number(value)
 
 

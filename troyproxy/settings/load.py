@@ -129,6 +129,7 @@ def _document(path: Path | None, builtins: Mapping[str, Builtin], report: Report
 def read_document(raw: bytes, source: str, builtins: Mapping[str, Builtin], report: Report) -> Document:
     """Return the file's content; problems go into *report*, only unreadable YAML raises ConfigError."""
     value = read_yaml(raw, source)
+    report.file = source
     document = DOCUMENT.read({} if value is None else value, "", report) or EMPTY
     check_document(document, builtins, report)
     return document

@@ -121,6 +121,20 @@ def _redis_url(text: str) -> str | None:
     return text or None
 
 
+def _catalog_url(text: str) -> str | None:
+    if not text:
+        return None
+    parts = urlsplit(text)
+    host = parts.hostname or ""
+    plain = parts.scheme == "http" and (host == "localhost" or re.fullmatch(r"127(\.[0-9]{1,3}){3}|::1", host))
+    if not re.fullmatch(r"[!-~]+", text) or not host or parts.fragment or "@" in parts.netloc:
+        raise ValueError
+    if parts.scheme != "https" and not plain:
+        raise ValueError
+    _ = parts.port
+    return text
+
+
 def split_list(text: str) -> tuple[str, ...]:
     """Return the items of a comma-separated text, blanks removed, empty items dropped."""
     return tuple(item for item in (part.strip() for part in text.split(",")) if item)
@@ -189,7 +203,7 @@ PARSERS: Final[Mapping[str, Rule]] = MappingProxyType(
         "connect_timeout_ms": _whole(1, DAY_MS, "connect and TLS"),
         "early_commit_ms": _whole(0, DAY_MS, "send headers and comments before the first output (0 = off)"),
         "keepalive_s": _number(0, 86_400, "comment when the upstream is silent (0 = off)"),
-        "write_stall_ms": _whole(1, DAY_MS, "how long a client may not read"),
+        "write_stall_ms": _whole(1, DAY_MS, "how long a client may not read, or not send its body"),
         "max_event_mb": _whole(1, 1024, "longest SSE event"),
         "max_cooldown_ms": _whole(1, 30 * DAY_MS, "cap on a retry hint"),
         "breaker_failures": _whole(1, 10_000, "failures within the window that open a circuit"),
@@ -201,8 +215,11 @@ PARSERS: Final[Mapping[str, Rule]] = MappingProxyType(
         "leak": _choice(
             "tool-leak mode (`auto` = `suppress` in this version)", "off", "suppress", also={"auto": "suppress"}
         ),
+        "auto_models": _choice("`all`: every model of a provider is in the pool of `auto`", "default", "all"),
+        "auto_exploration": _number(0, 1, "share of `auto` plans that try another candidate than the best (0 = none)"),
         "transport": _choice("upstream transport", "httpx"),
         "retry_timeouts": _choice("`never`: a timeout after the body was sent ends the walk", "member", "never"),
+        "usage_days": _whole(0, 36_500, "days that usage rows are kept (0 = for ever); daily sums stay"),
         "metrics_models": _whole(1, 100_000, "distinct model labels per process, then `other`"),
         "unknown_capability": _choice("`deny` skips members whose capability is unknown", "allow", "deny"),
         "upstream_auth_errors": _choice("`verbatim` shows an upstream's 401/402/403 as it is", "mask", "verbatim"),
@@ -210,6 +227,12 @@ PARSERS: Final[Mapping[str, Rule]] = MappingProxyType(
         "metrics_token": _secret("opens `/metrics` beside the admin token"),
         "shutdown_s": _number(0, 86_400, "grace for streams in flight"),
         "max_body_mb": _whole(1, 4096, "request body after decompression"),
+        "model_catalog_url": Rule(
+            _catalog_url,
+            "an https:// URL, or http:// on loopback, without a password",
+            "refreshes the model catalogue from here: at the start, every 24 h and on demand",
+            secret=True,
+        ),
         "cors_origins": _listing(_origin, "origins like https://app.example, comma-separated, or *", "allowed origins"),
         "trusted_proxies": _listing(
             _network, "IP addresses or networks, comma-separated, or *", "whose `X-Forwarded-*` is believed"

@@ -25,11 +25,15 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], str], ...]] = (
 
 
 class Wrong(ValueError):
-    """Raised by a builder: *place* (below the current path, perhaps empty) and what is wrong there."""
+    """Raised by a builder: *place* (below the current path, perhaps empty) and what is wrong there.
 
-    def __init__(self, place: str, message: str) -> None:
+    *others* are further problems, (place, message) each.
+    """
+
+    def __init__(self, place: str, message: str, others: Iterable[tuple[str, str]] = ()) -> None:
         super().__init__(message)
         self.place = place
+        self.problems = ((place, message), *others)
 
 
 def kind(value: object) -> str:
@@ -66,10 +70,14 @@ class Report:
 
     problems: list[tuple[str, str]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    file: str = ""
+    """Where the places of the problems lie that are found from now on; empty: they are variables."""
+    _files: list[str] = field(default_factory=list)
 
     def wrong(self, place: str, message: str) -> None:
         """Add a problem."""
         self.problems.append((place, message))
+        self._files.append(self.file)
 
     def warn(self, place: str, message: str) -> None:
         """Add a warning."""
@@ -79,7 +87,18 @@ class Report:
         """Raise one ConfigError that says everything, if there is a problem."""
         if not self.problems:
             return
-        lines = [f"{place or source}: {message}" for place, message in self.problems]
-        heading = lines[0] if len(lines) == 1 else f"{source}: {len(lines)} problems"
+        files = set(self._files)
+        source = files.pop() or source if len(files) == 1 else source
+        alone = len(self.problems) == 1
+        lines = [
+            self._line(place, message, source, file if alone or file != source else "")
+            for (place, message), file in zip(self.problems, self._files, strict=True)
+        ]
+        heading = lines[0] if alone else f"{source}: {len(lines)} problems"
         details = [{"field": place, "message": message} for place, message in self.problems]
         raise ConfigError("\n  ".join([heading, *(lines if len(lines) > 1 else ())]), details=details)
+
+    @staticmethod
+    def _line(place: str, message: str, source: str, file: str) -> str:
+        where = place or (source if not file else "")
+        return ": ".join(part for part in (file, where, message) if part)

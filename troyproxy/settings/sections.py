@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from troyproxy.auto.config import BadAuto, read_auto
 from troyproxy.catalog import naming
 from troyproxy.catalog.combos import STRATEGY_NAMES, Combo, Member
 from troyproxy.settings import leaves
@@ -17,6 +18,8 @@ from troyproxy.settings.report import Wrong
 from troyproxy.settings.shapes import Shape, either, is_mapping, is_text, leaf, listing, mapping, nullable, once, record
 
 TEXT: Final = leaves.text()
+MOST_TURNS: Final = 100
+"""Of ``config.keep_turns``."""
 
 
 # --- combos ---------------------------------------------------------------------------------------------------------
@@ -62,6 +65,39 @@ def _spec(value: object) -> str:
     return text
 
 
+def check_config(config: Mapping[str, object]) -> None:
+    """Refuse options of a combo that would be read as something else than was meant. Raises Wrong."""
+    sticky = config.get("sticky", 1)
+    if isinstance(sticky, bool) or not isinstance(sticky, int) or sticky < 1:
+        raise Wrong("config.sticky", "allowed: a whole number from 1")
+    if not isinstance(config.get("allow_mixed_embeddings", False), bool):
+        raise Wrong("config.allow_mixed_embeddings", "allowed: true, false")
+    _check_handoff(config)
+    _check_auto(config)
+
+
+def _check_auto(config: Mapping[str, object]) -> None:
+    """Refuse options of the auto engine that cannot be used, all of them at once."""
+    try:
+        read_auto(config.get("auto"))
+    except BadAuto as error:
+        (place, message), *others = ((f"config.auto.{path}".rstrip("."), text) for path, text in error.problems)
+        raise Wrong(place, message, others) from error
+
+
+def _check_handoff(config: Mapping[str, object]) -> None:
+    """Refuse options of a hand-off that cannot work, whatever the strategy: it may be changed later."""
+    model = config.get("handoff_model")
+    if model is not None:
+        try:
+            _spec(model if isinstance(model, str) else "")
+        except ValueError:
+            raise Wrong("config.handoff_model", "allowed: a model like openai/gpt-4o-mini") from None
+    turns = config.get("keep_turns", 1)
+    if isinstance(turns, bool) or not isinstance(turns, int) or not 1 <= turns <= MOST_TURNS:
+        raise Wrong("config.keep_turns", f"allowed: a whole number from 1 to {MOST_TURNS}")
+
+
 def _combo(
     *,
     id: str | None = None,  # noqa: A002 -- the key's name in the file
@@ -71,9 +107,7 @@ def _combo(
 ) -> Combo:
     if not members and strategy != "auto":
         raise Wrong("members", "is empty; allowed: at least one member (only strategy auto may do without)")
-    sticky = config.get("sticky", 1)
-    if isinstance(sticky, bool) or not isinstance(sticky, int) or sticky < 1:
-        raise Wrong("config.sticky", "allowed: a whole number from 1")
+    check_config(config)
     return Combo(id=id or "", name="", strategy=strategy, members=members, config=config)
 
 
@@ -122,27 +156,24 @@ def _limits(**given: float) -> Mapping[str, float]:
     return MappingProxyType(given)
 
 
-KEY: Final = record(
-    {
-        "name": leaves.named(naming.account_name),
-        "key": leaves.CLIENT_KEY,
-        "models": listing(TEXT),
-        "provider": leaves.named(naming.provider_id),
-        "limits": record(
-            {
-                "requests_per_minute": leaves.number(1),
-                "tokens_per_minute": leaves.number(1),
-                "budget_usd_per_day": leaves.number(0),
-                "budget_usd_per_month": leaves.number(0),
-            },
-            _limits,
-        ),
-        "leak": record({"mode": leaves.LEAK_MODE, "locked": leaves.FLAG}, _kept),
-        "expires_at": leaves.MOMENT,
-    },
-    KeyEntry,
-    ["name", "key"],
-)
+KEY_FIELDS: Final[Mapping[str, Shape[object]]] = {
+    "name": leaves.named(naming.key_name),
+    "models": listing(TEXT),
+    "provider": leaves.named(naming.provider_id),
+    "limits": record(
+        {
+            "requests_per_minute": leaves.number(1),
+            "tokens_per_minute": leaves.number(1),
+            "budget_usd_per_day": leaves.number(0),
+            "budget_usd_per_month": leaves.number(0),
+        },
+        _limits,
+    ),
+    "leak": record({"mode": leaves.LEAK_MODE, "locked": leaves.FLAG}, _kept),
+    "expires_at": leaves.MOMENT,
+}
+"""What a client key has besides its secret, in the file as in the database."""
+KEY: Final = record({**KEY_FIELDS, "key": leaves.CLIENT_KEY}, KeyEntry, ["name", "key"])
 
 # --- the file -------------------------------------------------------------------------------------------------------
 

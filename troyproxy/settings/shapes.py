@@ -111,7 +111,8 @@ def _built(build: Callable[..., T], given: Mapping[str, object], path: str, repo
     try:
         return build(**given)
     except Wrong as error:
-        report.wrong(f"{path}.{error.place}" if path and error.place else path or error.place, str(error))
+        for place, message in error.problems:
+            report.wrong(f"{path}.{place}" if path and place else path or place, message)
         return None
 
 

@@ -10,8 +10,8 @@ from troyproxy.settings.load import Configuration
 from troyproxy.settings.parsers import PARSERS
 
 MASK: Final = "***"
-URLS: Final = frozenset({"database_url", "redis_url"})
-"""Settings that are URLs, shown without their passwords."""
+URLS: Final = frozenset({"database_url", "redis_url", "model_catalog_url"})
+"""Settings that are URLs, shown without their passwords and the values of their queries."""
 
 
 def rows(configuration: Configuration) -> list[tuple[str, str, str]]:

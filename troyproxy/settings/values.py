@@ -52,9 +52,14 @@ class Settings:
     retry_budget: float = 0.2
     leak: str = "suppress"
     """``off`` or ``suppress``."""
+    auto_models: str = "default"
+    """``default`` or ``all``."""
+    auto_exploration: float = 0.05
     transport: str = "httpx"
     retry_timeouts: str = "member"
     """``member`` or ``never``."""
+    usage_days: int = 90
+    """0 = for ever."""
     metrics_models: int = 200
     unknown_capability: str = "allow"
     """``allow`` or ``deny``."""
@@ -64,6 +69,8 @@ class Settings:
     metrics_token: Secret | None = None
     shutdown_s: float = 60.0
     max_body_mb: int = 32
+    model_catalog_url: str | None = field(default=None, repr=False)
+    """Its query may hold a token, so it is kept out of the repr."""
     cors_origins: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ("127.0.0.1",)
     root_path: str = ""

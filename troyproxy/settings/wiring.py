@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 
 from troyproxy.catalog import chains, naming
@@ -43,7 +43,6 @@ def wire(
 def _chosen(
     file: Iterable[Combo], stored: Iterable[Combo], providers: Mapping[str, Provider], report: Report
 ) -> list[Combo]:
-    heads = [alias for p in providers.values() for alias in (p.id, *p.aliases)]
     taken: dict[str, Combo] = {}
     for combo in (*file, *stored):
         forms = {naming.same_name(combo.name), naming.same_name(combo.id)}
@@ -53,12 +52,27 @@ def _chosen(
                 f"the {combo.origin} combo is hidden by the {clash.origin} combo {clash.name}",
             )
             continue
-        try:
-            naming.combo_name(combo.name, providers=heads)
-        except ValueError as error:
-            _say(combo, str(error), report)
+        _check_name(combo, providers.values(), report)
         taken |= dict.fromkeys(forms, combo)
     return list({c.name: c for c in taken.values()}.values())
+
+
+def _check_name(combo: Combo, providers: Collection[Provider], report: Report) -> None:
+    # A provider that the database adds must not make the file wrong: the gateway would not start any more.
+    fixed = [p for p in providers if p.origin is not Origin.DATABASE]
+    try:
+        naming.combo_name(combo.name, providers=_heads(fixed))
+    except ValueError as error:
+        _say(combo, str(error), report)
+        return
+    try:
+        naming.combo_name(combo.name, providers=_heads(providers))
+    except ValueError as error:
+        report.warn(below("combos", combo.name), str(error))
+
+
+def _heads(providers: Iterable[Provider]) -> list[str]:
+    return [alias for p in providers for alias in (p.id, *p.aliases)]
 
 
 def _read(

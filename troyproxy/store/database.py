@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, Engine, Executable, event, make_url, select, update
+from sqlalchemy import Connection, Engine, event, make_url, select, update
 from sqlalchemy import create_engine as create_direct_engine
 from sqlalchemy.engine.url import URL
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
@@ -22,7 +22,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from troyproxy.errors import ConfigError, Conflict, StoreUnavailable, ValidationFailed
-from troyproxy.store.queue import Columns
 from troyproxy.store.tables import CONTROL
 
 _DRIVERS: Final = {
@@ -186,19 +185,18 @@ class Database:
             async with self._writing.begin() as connection:
                 yield connection
 
-    async def insert(self, batches: Sequence[tuple[Executable, Sequence[Columns]]]) -> None:
-        """Run each statement with its rows, all in one transaction. Raises as `write` does.
+    async def insert(self, work: Callable[[Connection], None]) -> None:
+        """Run *work*, which does not wait for anything else, in one transaction. Raises as `write` does.
 
         On SQLite a thread does all of it at once. Through the event loop every step of a transaction would wait behind
         what the loop has to do, and under load the rows so long in memory, where a crash loses them.
         """
         if self._direct is not None:
             with store_errors():
-                await asyncio.get_running_loop().run_in_executor(self._thread, _insert_now, self._direct, batches)
+                await asyncio.get_running_loop().run_in_executor(self._thread, _work_now, self._direct, work)
             return
         async with self.write() as connection:
-            for statement, rows in batches:
-                await connection.execute(statement, rows)
+            await connection.run_sync(work)
 
     @asynccontextmanager
     async def change(self, taken: str) -> AsyncIterator[AsyncConnection]:
@@ -231,10 +229,9 @@ def _one_thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="troyproxy-store")
 
 
-def _insert_now(engine: Engine, batches: Sequence[tuple[Executable, Sequence[Columns]]]) -> None:
+def _work_now(engine: Engine, work: Callable[[Connection], None]) -> None:
     with engine.execution_options(**WRITES).begin() as connection:
-        for statement, rows in batches:
-            connection.execute(statement, rows)
+        work(connection)
 
 
 async def bump(connection: AsyncConnection) -> int:

@@ -1,4 +1,4 @@
-"""`RedisMirror`: `ports.StateMirror` on one Redis. The only module that knows the library and the server.
+"""`RedisMirror`: `ports.StateMirror` on one Redis.
 
 One sorted set holds the records of all instances, each scored with the moment at which it runs out (unix seconds); one
 channel carries the news. A set of facts that only grows and runs out needs no locks and no scripts: writing the same
@@ -6,8 +6,6 @@ twice is no matter, and nobody can overwrite another's longer lock with a shorte
 
     troyproxy:v1:state          the records; at most `BOUND`, and gone by itself some time after the last write
     troyproxy:v1:news:<db>      the channel; a database's number is in it, since Redis shares channels between databases
-
-Errors of the library stop here. Their texts may quote the URL, so none is passed on: only the class is named.
 """
 
 from __future__ import annotations
@@ -15,18 +13,17 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Final
 
 from redis.asyncio import Redis
 from redis.asyncio.client import PubSub
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
-from troyproxy.errors import ConfigError, StoreUnavailable
+from troyproxy.errors import StoreUnavailable
 from troyproxy.ports import News
 from troyproxy.resilience.events import CircuitOpened, Event, Locked
+from troyproxy.store.redis_client import new_client, redis_errors
 from troyproxy.store.redis_records import decode, decode_news, encode, encode_news
 
 STATE: Final = "troyproxy:v1:state"
@@ -51,31 +48,17 @@ class RedisMirror:
         self._pubsub: PubSub | None = None
         self._mine: dict[Event, bytes] = {}
         self._there: set[bytes] = set()
-        try:
-            self._new_client()
-        except ValueError as exc:
-            raise ConfigError("TROY_REDIS_URL is no Redis URL; allowed: redis://user:password@host:6379/0") from exc
-
-    def _new_client(self) -> Redis:
-        return Redis.from_url(
-            self._url,
-            protocol=2,
-            socket_timeout=ANSWER_S,
-            socket_connect_timeout=ANSWER_S,
-            socket_keepalive=True,
-            health_check_interval=2,
-            retry=Retry(NoBackoff(), 0),  # who calls us backs off
-        )
+        new_client(url, answer_s=ANSWER_S)
 
     async def open(self) -> None:
         """Connect and subscribe. Raises StoreUnavailable."""
         await self.close()
-        self._client = self._new_client()
+        self._client = new_client(self._url, answer_s=ANSWER_S)
         self._source = secrets.token_hex(8)  # here and not at the making: workers may be forks of one that was made
         database = self._client.connection_pool.connection_kwargs.get("db") or 0
         self._channel = f"{NEWS}:{database}"
         self._pubsub = self._client.pubsub()
-        with _redis_errors():
+        with redis_errors():
             async with asyncio.timeout(2 * ANSWER_S):
                 await self._pubsub.subscribe(self._channel)
                 while await self._pubsub.get_message(timeout=ANSWER_S) is None:
@@ -84,7 +67,7 @@ class RedisMirror:
     async def read(self, now: float) -> Sequence[Event]:
         """Return what is kept and has not run out. Raises StoreUnavailable."""
         client = self._opened()
-        with _redis_errors():
+        with redis_errors():
             async with asyncio.timeout(2 * ANSWER_S):
                 found = await client.zrange(STATE, f"({now!r}", "+inf", byscore=True, offset=0, num=BOUND)
         records = [record for record in found if isinstance(record, bytes)]
@@ -108,7 +91,7 @@ class RedisMirror:
                 batch.pexpire(STATE, int(self._keep_s * 1000))
             for message in messages:
                 batch.publish(self._channel, message)
-            with _redis_errors():
+            with redis_errors():
                 async with asyncio.timeout(2 * ANSWER_S):
                     await batch.execute()
         self._mine = wanted
@@ -129,7 +112,7 @@ class RedisMirror:
         if self._pubsub is None:
             raise StoreUnavailable("the shared state is not connected")
         while True:
-            with _redis_errors():
+            with redis_errors():
                 message = await self._pubsub.get_message(ignore_subscribe_messages=True, timeout=WAIT_S)
             if message is None or message["type"] != "message":
                 continue
@@ -151,12 +134,3 @@ class RedisMirror:
         if self._client is None:
             raise StoreUnavailable("the shared state is not connected")
         return self._client
-
-
-@contextmanager
-def _redis_errors() -> Iterator[None]:
-    """The one narrow except: everything that a server, a network or a timeout can do becomes StoreUnavailable."""
-    try:
-        yield
-    except (RedisError, OSError, TimeoutError) as exc:
-        raise StoreUnavailable(f"the shared state in Redis cannot be used ({type(exc).__name__})") from exc

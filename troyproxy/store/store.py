@@ -10,29 +10,33 @@ from troyproxy.errors import ConfigError, StoreUnavailable
 from troyproxy.ports import Clock
 from troyproxy.store import migrations
 from troyproxy.store.combos import SqlCombos
+from troyproxy.store.connection_rows import ConnectionRows
 from troyproxy.store.connections import SqlConnections
 from troyproxy.store.control import SqlControl
 from troyproxy.store.database import Database, is_busy, is_sqlite, parse_url
 from troyproxy.store.journal import SqlEventLog
 from troyproxy.store.keys import SqlKeys
 from troyproxy.store.models import SqlModels
+from troyproxy.store.providers import SqlProviders
+from troyproxy.store.pruning import Keep, Pruner
 from troyproxy.store.queue import BoundedQueue
 from troyproxy.store.requests import SqlRequests, UsageJournal
 from troyproxy.store.secrets import SecretBox
+from troyproxy.store.statistics import SqlStatistics
 from troyproxy.store.tables import STATE_EVENTS, USAGE_ROWS
+from troyproxy.store.usage_sums import SqlUsageSums
 from troyproxy.store.writer import Pace, Writer
 
 QUEUE_BOUND: Final = 10_000
 """Rows that wait for the writer, in each of the two queues."""
-KEEP_S: Final = 5400.0
-"""How long a state event is kept: a retry hint's 30 minutes and the hour its back-off level is remembered."""
+KEEP: Final = Keep()
 
 
 class SqlStore:
     """SQLite or PostgreSQL.
 
     *source* names this instance in the journal; it must be its own, and the same after a restart, or a replay takes the
-    instance's own counts for another's. *keep_s* must cover the longest effect of an event.
+    instance's own counts for another's. *keep* says how long events and usage rows stay.
     """
 
     def __init__(
@@ -42,11 +46,12 @@ class SqlStore:
         secret_key: Secret | None,
         clock: Clock,
         source: str = "local",
-        keep_s: float = KEEP_S,
+        keep: Keep = KEEP,
         pace: Pace | None = None,
     ) -> None:
         """Raises ConfigError for a bad URL or key; connects to nothing yet."""
         self._url = url
+        pace = pace or Pace()
         database = Database(parse_url(url))
         self._database = database
         self._event_queue = BoundedQueue(QUEUE_BOUND)
@@ -54,19 +59,22 @@ class SqlStore:
         self._writer = Writer(
             database,
             {STATE_EVENTS: self._event_queue, USAGE_ROWS: self._usage_queue},
-            clock=clock,
             prepare=self._prepare,
-            keep_s=keep_s,
-            pace=pace or Pace(),
+            pruner=Pruner(database, keep, clock=clock, pace=pace.pruning),
+            pace=pace,
         )
         self.combos = SqlCombos(database, clock)
-        self.connections = SqlConnections(database, clock, None if secret_key is None else SecretBox(secret_key))
+        rows = ConnectionRows(None if secret_key is None else SecretBox(secret_key))
+        self.connections = SqlConnections(database, clock, rows)
+        self.providers = SqlProviders(database, clock, rows)
         self.keys = SqlKeys(database, clock)
         self.models = SqlModels(database)
         self.requests = SqlRequests(database)
+        self.statistics = SqlStatistics(database)
+        self.sums = SqlUsageSums(database)
         self.control = SqlControl(database, clock)
         self.events = SqlEventLog(
-            database, self._event_queue, self._writer.wake, clock=clock, source=source, keep_s=keep_s
+            database, self._event_queue, self._writer.wake, clock=clock, source=source, keep_s=keep.events_s
         )
         self.usage = UsageJournal(self._usage_queue, self._writer.wake)
 

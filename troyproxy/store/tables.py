@@ -96,6 +96,9 @@ KEYS: Final = Table(
     Column("revoked_at", Double),
     Column("created_at", Double, nullable=False),
     Column("version", Integer, nullable=False, server_default=text("1")),
+    Column("previous_digest", Text),  # of the secret before the last rotation
+    Column("previous_until", Double),
+    Index(None, "previous_digest", unique=True),
 )
 
 MODEL_OVERRIDES: Final = Table(
@@ -163,6 +166,8 @@ USAGE_ROWS: Final = Table(
     Column("first_token_ms", Double),
     Column("trail", Text, nullable=False),
     Column("adapted", Text, nullable=False),
+    Column("tries", Integer),  # how many attempts, and how many of them at another provider than the one before
+    Column("failovers", Integer),
     Index(None, "at"),
 )
 

@@ -1,6 +1,6 @@
 """The one task that writes usage rows and state events. It outlives the database: what it cannot write yet, it keeps.
 
-    new rows ── linger a moment for company ── one transaction ── done: up
+    new rows ── linger a moment for company ── one transaction ── one portion of what is too old ── done: up
                                                     │
                                                     ├─ database down: keep the rows, not up, back off, try again
                                                     └─ a row is refused: write each by itself, drop and count that one
@@ -14,18 +14,18 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from sqlalchemy import ColumnElement, Executable, Table, delete, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Table
 from sqlalchemy.exc import IntegrityError
 
 from troyproxy.errors import ConfigError, StoreUnavailable, TroyError, ValidationFailed
-from troyproxy.ports import Clock
-from troyproxy.store.database import Database, is_sqlite
+from troyproxy.store.batches import inserting
+from troyproxy.store.daily import Grouping
+from troyproxy.store.database import Database
+from troyproxy.store.pruning import Pruner, PruningPace
 from troyproxy.store.queue import BoundedQueue, Columns
-from troyproxy.store.tables import CONTROL_EVENTS, STATE_EVENTS
 
 _log = logging.getLogger("troyproxy.store")
 
@@ -44,9 +44,8 @@ class Pace:
     heartbeat_s: float = 5.0
     """How often an idle writer asks whether the database is there."""
     drain_s: float = 5.0
-    prune_every_s: float = 60.0
     batch: int = 500
-    prune_rows: int = 5000
+    pruning: PruningPace = field(default_factory=PruningPace)
 
 
 class Writer:
@@ -57,24 +56,22 @@ class Writer:
         database: Database,
         queues: Mapping[Table, BoundedQueue],
         *,
-        clock: Clock,
         prepare: Callable[[], Awaitable[None]],
-        keep_s: float,
+        pruner: Pruner,
         pace: Pace,
     ) -> None:
         self._database = database
         self._queues = queues
-        self._clock = clock
         self._prepare = prepare
         self._prepared = False
-        self._keep_s = keep_s
+        self._pruner = pruner
         self._pace = pace
+        self._grouping = Grouping()
         self._wake = asyncio.Event()
         self._hurry = asyncio.Event()
         self._stopping = False
         self._failures = 0
         self._complaint = ""
-        self._pruned_at = clock.now()
         self._task: asyncio.Task[None] | None = None
         self.up = False
         """Whether the last database operation succeeded."""
@@ -133,7 +130,7 @@ class Writer:
             self._hurry.clear()
             await _wait(self._hurry, wait_s)
             return
-        if not self._waiting():
+        if not (self._waiting() or self._pruner.busy):
             await _wait(self._wake, pace.heartbeat_s)
         self._wake.clear()
         if not self._stopping:
@@ -148,7 +145,7 @@ class Writer:
         try:
             await self._prepare_once()
             await self._write(batches)
-            await self._prune_if_due()
+            await self._pruner.step()
         except (StoreUnavailable, ConfigError, ValidationFailed) as exc:
             self._went_down(exc)
             return False
@@ -170,7 +167,7 @@ class Writer:
             await self._database.ping()
             return
         try:
-            await self._database.insert([(self._into(table), rows) for table, rows in batches.items() if rows])
+            await self._database.insert(inserting(batches, self._grouping))
         except _REFUSED:
             await self._write_singly(batches)
         for rows in batches.values():
@@ -180,27 +177,11 @@ class Writer:
         for table, rows in batches.items():
             while rows:
                 try:
-                    await self._database.insert([(self._into(table), rows[:1])])
+                    await self._database.insert(inserting({table: rows[:1]}, self._grouping))
                 except _REFUSED as exc:
                     self._queues[table].dropped += 1
                     _log.error("dropped a row of %s that the database refuses (%s)", table.name, _root(exc))
                 del rows[0]
-
-    def _into(self, table: Table) -> Executable:
-        """Return an insert that skips rows already there: a commit whose answer was lost is tried again."""
-        if is_sqlite(self._database.url):
-            return sqlite.insert(table).on_conflict_do_nothing()
-        return postgresql.insert(table).on_conflict_do_nothing()
-
-    async def _prune_if_due(self) -> None:
-        """Delete events past their longest effect, a bounded number at a time so that no other writer waits long."""
-        now = self._clock.now()
-        if now < self._pruned_at + self._pace.prune_every_s:
-            return
-        async with self._database.write() as connection:
-            for table in (STATE_EVENTS, CONTROL_EVENTS):
-                await connection.execute(_oldest(table, table.c.at < now - self._keep_s, self._pace.prune_rows))
-        self._pruned_at = now
 
     def _went_down(self, exc: TroyError) -> None:
         if str(exc) != self._complaint:  # once for each kind of trouble, not for each attempt
@@ -215,10 +196,6 @@ class Writer:
         self._complaint = ""
         self.up = True
         self._failures = 0
-
-
-def _oldest(table: Table, old: ColumnElement[bool], limit: int) -> Executable:
-    return delete(table).where(table.c.id.in_(select(table.c.id).where(old).order_by(table.c.id).limit(limit)))
 
 
 def _root(exc: BaseException) -> str:

@@ -22,6 +22,7 @@ LOWEST: Final = "livemin"
 DURATIONS: Final = tuple(0.01 * 2**n for n in range(15))
 """10 ms to 163.84 s, each twice the one before."""
 OVERHEADS: Final = (0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25)
+SCORES: Final = tuple(at / 10 for at in range(1, 11))
 GAPS: Final = tuple(0.001 * 2**n for n in range(17))
 """1 ms to 65.536 s, just beyond the default idle limit of a stream."""
 
@@ -95,6 +96,25 @@ _TABLE: Final[Mapping[str, Declared]] = {
     ),
     "tool_leaks_total": _counter("Tool calls that came as text.", "provider", "model", "format", "action"),
     "params_adapted_total": _counter("Request parameters changed for a provider.", "provider", "param", "action"),
+    "auto_score": _histogram("Score of the candidate that leads a plan of the auto engine.", "combo", buckets=SCORES),
+    "auto_picks_total": _counter("Candidates that led a plan of the auto engine.", "combo", "provider", "model"),
+    "auto_explorations_total": _counter("Plans that put another candidate than the best first.", "combo"),
+    "auto_exclusions_total": _counter(
+        "Candidates left out for a while: for their score, their failures, or a bad probe.",
+        *("provider", "model", "reason"),
+    ),
+    "auto_incident": _gauge("1 while most providers of the pool are down.", "combo", several=HIGHEST),
+    "rate_limited_total": _counter(
+        "Requests that a client key's own limit refused: requests, tokens, day or month.",
+        *("key", "limit"),
+        at_scrape=True,
+    ),
+    "budget_remaining_ratio": _gauge(
+        "Share of a client key's budget that is left, of keys that were used.",
+        *("key", "window"),
+        at_scrape=True,
+        several=LOWEST,
+    ),
     "shared_state_up": _gauge(
         "Whether the Redis that instances share their state through can be used; absent without one.",
         at_scrape=True,

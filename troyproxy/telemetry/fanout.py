@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
-from troyproxy.ports import Failover, Observer
+from troyproxy.ports import AutoPlan, Failover, Observer
 
 
 class Fanout:
@@ -49,6 +49,14 @@ class Fanout:
     def adapted(self, provider: str, param: str, action: str) -> None:
         for each in self._observers:
             each.adapted(provider, param, action)
+
+    def auto_planned(self, plan: AutoPlan) -> None:
+        for each in self._observers:
+            each.auto_planned(plan)
+
+    def auto_excluded(self, provider: str, model: str, reason: str) -> None:
+        for each in self._observers:
+            each.auto_excluded(provider, model, reason)
 
     def events_seen(self, provider: str, model: str, gaps_s: Sequence[float]) -> None:
         for each in self._observers:

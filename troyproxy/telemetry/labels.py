@@ -12,6 +12,7 @@ from typing import Final
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.resilience.classes import ErrorClass
 from troyproxy.routing.eligibility import SkipReason
+from troyproxy.routing.lookup import AUTO_IDS
 
 OTHER: Final = "other"
 NONE: Final = "none"
@@ -33,10 +34,12 @@ ROUTES: Final = frozenset(
     }
 )
 OUTCOMES: Final = frozenset({"ok", "client_error", "refused", "upstream_error", "cancelled", "truncated"})
+EXCLUSIONS: Final = frozenset({"score", "failures", "probe"})
 LEAK_ACTIONS: Final = frozenset({"repaired", "failed_over", "suppressed", "observed"})
 CLASSES: Final = frozenset(ErrorClass)
 REASONS: Final = frozenset(SkipReason)
 MAX_COMBOS: Final = 200
+MAX_KEYS: Final = 200
 MAX_WORDS: Final = 64
 MAX_WORD: Final = 100
 
@@ -97,6 +100,7 @@ class Labels:
     ) -> None:
         self._known_models, self._known_combos, self._routes = known_models, known_combos, frozenset(routes)
         self._models, self._combos = Bounded(max_models), Bounded(MAX_COMBOS)
+        self._keys = Bounded(MAX_KEYS)
         self._words = {name: Bounded(MAX_WORDS) for name in ("format", "param", "action", "queue", "state")}
 
     def provider(self, name: str | None) -> str:
@@ -114,7 +118,11 @@ class Labels:
         """Return *name* if it is a combo; empty for a direct request."""
         if name is None:
             return ""
-        return self._combos(name) if name in self._known_combos() else OTHER
+        return self._combos(name) if name in AUTO_IDS or name in self._known_combos() else OTHER
+
+    def key(self, name: str) -> str:
+        """Return the name of a client key that was created, within the bound."""
+        return self._keys(name)
 
     def route(self, template: str) -> str:
         """Return *template* if it is one of ours."""

@@ -15,10 +15,11 @@ from prometheus_client import CollectorRegistry, Counter
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.accounting.usage import Usage
-from troyproxy.ports import Clock, Failover
+from troyproxy.ports import AutoPlan, Clock, Failover
 from troyproxy.telemetry.declared import DECLARED, instruments
 from troyproxy.telemetry.labels import (
     CLASSES,
+    EXCLUSIONS,
     LEAK_ACTIONS,
     NONE,
     OUTCOMES,
@@ -38,6 +39,8 @@ __all__ = ["DECLARED", "Labels", "Metrics"]
 OK: Final = "ok"
 FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"
+HANDOFF: Final = "handoff"
+"""Why tokens of a summary reached no client: they were for the next model."""
 _MAX_EXEMPLAR: Final = 64  # OpenMetrics allows 128 characters for all labels of an exemplar
 
 
@@ -130,6 +133,18 @@ class Metrics(Silent):
         words = labels.word("param", param), labels.word("action", action)
         self._count("params_adapted_total", labels.provider(provider), *words).inc()
 
+    def auto_planned(self, plan: AutoPlan) -> None:
+        combo = self._labels.combo(plan.name)
+        self._histograms["auto_score"].labels(combo).observe(plan.score)
+        self._count("auto_picks_total", combo, *self._labels.target(plan.provider, plan.model)).inc()
+        if plan.explored:
+            self._count("auto_explorations_total", combo).inc()
+        self._gauges["auto_incident"].labels(combo).set(float(plan.incident))
+
+    def auto_excluded(self, provider: str, model: str, reason: str) -> None:
+        target = self._labels.target(provider, model)
+        self._count("auto_exclusions_total", *target, one_of(reason, EXCLUSIONS)).inc()
+
     def events_seen(self, provider: str, model: str, gaps_s: Sequence[float]) -> None:
         gaps = self._histograms["inter_event_seconds"].labels(*self._labels.target(provider, model))
         for gap_s in gaps_s:
@@ -158,8 +173,10 @@ class Metrics(Silent):
         """Share the row's wasted tokens out among the attempts that lost them; the counts sum to the row's."""
         left = row.wasted.total if row.wasted is not None else 0
         for attempt in row.attempts:
-            lost = min(left, attempt.usage.total) if attempt.usage is not None and attempt.outcome != OK else 0
-            self._waste(attempt.provider, attempt.model, one_of(attempt.outcome, CLASSES), lost)
+            unseen = attempt.outcome != OK or attempt.handoff
+            lost = min(left, attempt.usage.total) if attempt.usage is not None and unseen else 0
+            reason = HANDOFF if attempt.handoff else one_of(attempt.outcome, CLASSES)
+            self._waste(attempt.provider, attempt.model, reason, lost)
             left -= lost
         self._waste(row.provider, row.model, one_of(row.outcome, OUTCOMES), left)
 

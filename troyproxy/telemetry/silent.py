@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
-from troyproxy.ports import Failover
+from troyproxy.ports import AutoPlan, Failover
 
 
 class Silent:
@@ -37,6 +37,12 @@ class Silent:
 
     def adapted(self, provider: str, param: str, action: str) -> None:
         """A parameter was changed for a provider."""
+
+    def auto_planned(self, plan: AutoPlan) -> None:
+        """The auto engine made a plan."""
+
+    def auto_excluded(self, provider: str, model: str, reason: str) -> None:
+        """The auto engine leaves a candidate out for a while."""
 
     def events_seen(self, provider: str, model: str, gaps_s: Sequence[float]) -> None:
         """A stream ended; *gaps_s* is a sample of the seconds between its events."""

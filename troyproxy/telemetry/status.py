@@ -35,6 +35,10 @@ class StatusFacts:
     database_up: bool = True
     config_revision: int = 0
     config_age_s: float = 0.0
+    refusals: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """(key name, limit) → requests refused so far; never falls."""
+    budgets: tuple[tuple[str, str, float], ...] = ()
+    """(key name, window, share of the budget that is left)."""
 
 
 class StatusSource(Protocol):
@@ -73,6 +77,10 @@ def samples_of(facts: StatusFacts, labels: Labels) -> dict[str, dict[tuple[str, 
         ),
         "queue_depth": {(labels.word("queue", name),): float(n) for name, n in facts.queues.items()},
         "queue_dropped_total": {(labels.word("queue", name),): float(n) for name, n in facts.dropped.items()},
+        "rate_limited_total": _summed(
+            ((labels.key(key), limit), float(n)) for (key, limit), n in facts.refusals.items()
+        ),
+        "budget_remaining_ratio": _lowest(((labels.key(key), window), left) for key, window, left in facts.budgets),
         "shared_state_up": {} if facts.shared_state_up is None else {(): float(facts.shared_state_up)},
         "database_up": {(): float(facts.database_up)},
         "config_revision": {(): float(facts.config_revision)},
@@ -85,3 +93,14 @@ def _worst(samples: Iterable[tuple[tuple[str, ...], float]]) -> dict[tuple[str, 
     for key, value in samples:
         worst[key] = max(value, worst.get(key, value))
     return worst
+
+
+def _lowest(samples: Iterable[tuple[tuple[str, ...], float]]) -> dict[tuple[str, ...], float]:
+    return {key: -value for key, value in _worst((key, -value) for key, value in samples).items()}
+
+
+def _summed(samples: Iterable[tuple[tuple[str, ...], float]]) -> dict[tuple[str, ...], float]:
+    sums: dict[tuple[str, ...], float] = {}
+    for key, value in samples:
+        sums[key] = sums.get(key, 0.0) + value
+    return sums

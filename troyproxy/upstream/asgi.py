@@ -59,7 +59,7 @@ class AsgiResponse:
 
     def __init__(self, status: int, headers: Headers, exchange: _Exchange, task: asyncio.Task[None]) -> None:
         self.status = status
-        self.headers, self._body = decoded(headers, exchange.body)
+        self.headers, self._body = decoded(status, headers, exchange.body)
         self._exchange = exchange
         self._task = task
 

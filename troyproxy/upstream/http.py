@@ -102,7 +102,7 @@ class HttpxResponse:
     def __init__(self, response: httpx.Response, source: _Source, resources: AsyncExitStack) -> None:
         raw: Headers = tuple((name.lower(), value) for name, value in response.headers.raw)
         self.status: int = response.status_code
-        self.headers, self._body = decoded(raw, source)
+        self.headers, self._body = decoded(self.status, raw, source)
         self._resources = resources
 
     def chunks(self) -> AsyncIterator[bytes]:

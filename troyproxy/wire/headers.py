@@ -63,6 +63,11 @@ def first(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
     return next((value for key, value in headers if key.lower() == name), None)
 
 
+def media_type(headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """Return the content type without its parameters, in lower case; "" without one."""
+    return (first(headers, b"content-type") or b"").partition(b";")[0].strip().lower().decode("latin-1")
+
+
 def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     """Return *headers* without those that ``Connection`` nominates: they end at this hop (RFC 9110, section 7.6.1)."""
     headers = tuple(headers)

@@ -1,4 +1,4 @@
-"""Field cases BE-03, BE-04, BE-05, BE-07 and BE-08: JSON as the wild has it, and bodies that are none."""
+"""Field cases BE-03, BE-04, BE-05 and BE-08: JSON as the wild has it, and vectors that do not mix."""
 
 from __future__ import annotations
 
@@ -145,14 +145,6 @@ def test_be_05_the_last_of_two_keys_is_read_by_everybody(gateway: Gateway, upstr
 def test_be_05_only_model_is_model(gateway: Gateway, body: bytes) -> None:
     answer = gateway.whole("POST", CHAT, body % USER, client_headers())
     assert (answer.status, answer.json()["error"]["param"]) == (400, "model")
-
-
-@pytest.mark.parametrize("path", ["/v1/audio/transcriptions", "/v1/audio/speech", "/v1/images/generations"])
-@pytest.mark.parametrize("kind", ["application/json", "multipart/form-data; boundary=x"])
-def test_be_07_a_path_that_is_not_served_is_404_and_no_bad_json(gateway: Gateway, path: str, kind: str) -> None:
-    headers = [client_headers()[0], ("content-type", kind)]
-    answer = gateway.whole("POST", path, b"--x\r\n\r\n\x00\xff\r\n--x--", headers)
-    assert (answer.status, answer.code) == (404, "not_found")
 
 
 def test_be_08_vectors_of_two_models_are_never_mixed(gateway: Gateway, upstreams: Upstreams) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -172,6 +173,13 @@ def test_sse_05_keep_alives_never_become_data(gateway: Gateway, upstreams: Upstr
     body = streamed(gateway, "alpha/sse05").body
     assert data_of(body) == [OK[6:].decode().strip(), STOP[6:].decode().strip(), "[DONE]"]
     assert is_well(gateway, "sse05")
+
+
+def test_sse_05_what_was_dropped_is_told_in_the_log(gateway: Gateway, upstreams: Upstreams) -> None:
+    upstreams.script("alpha", stream(*PINGS, OK, *PINGS, STOP, DONE), model="sse05-log")
+    streamed(gateway, "alpha/sse05-log")
+    [line] = until(lambda: [line for line in gateway.output().split("\n") if "alpha/sse05-log: dropped" in line])
+    assert re.search(r"dropped [24] data lines that were no JSON objects", line)
 
 
 def test_sse_05_keep_alives_commit_nothing_and_are_no_first_token(gateway: Gateway, upstreams: Upstreams) -> None:

@@ -1,0 +1,4 @@
+"""What the auto engine does, as metrics."""
+
+from __future__ import annotations
+

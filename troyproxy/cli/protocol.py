@@ -1,0 +1,86 @@
+"""What one connection may hold of this process before anybody knows who it is: uvicorn's HTTP/1.1 protocol, bounded.
+
+uvicorn bounds bodies (it stops reading, and the app has a limit of its own) but neither the head nor what stands
+between the pieces of a body, and it waits for them without end. The layers come too late for that: there is no request
+yet. So here
+
+    a head over `MAX_HEAD`              431, and the connection ends
+    trailers, chunk extensions over it  the connection ends
+    silence while nothing is served     the connection ends after the keep-alive time
+
+and trailers are read but never become headers: a request that is being served must not change under its reader, nor
+may anything be said behind a body that a proxy in front looks for before it (RFC 9110, section 6.5.1).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+MAX_HEAD: Final = 1 << 21
+"""Bytes that may come without the end of a head or a byte of a body. A wrong key of a megabyte is still told that."""
+_BODY: Final = b"the head of the request is too large"
+TOO_LARGE: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\n"
+    b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(_BODY), _BODY)
+)
+
+
+class Connection(HttpToolsProtocol):
+    """One client connection."""
+
+    _unused = 0
+    """Bytes since something came of them."""
+    _in_head = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
+        """Wait for the first request no longer than for any other."""
+        super().connection_made(transport)
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came."""
+        self._unused += len(data)
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._unused > MAX_HEAD:
+            self._refuse()
+        elif self._idle:
+            self._wait()
+
+    def on_message_begin(self) -> None:
+        """Begin a request."""
+        super().on_message_begin()
+        self._unused, self._in_head = 0, True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header; a trailer is dropped."""
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Serve the request."""
+        self._unused, self._in_head = 0, False
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a piece of the body."""
+        self._unused = 0
+        super().on_body(body)
+
+    @property
+    def _idle(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    def _wait(self) -> None:
+        """Close the connection unless something comes, or begins to be served, within the keep-alive time."""
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+
+    def _refuse(self) -> None:
+        if self._in_head and self._idle:
+            self.transport.write(TOO_LARGE)
+        self.transport.close()

@@ -1,0 +1,121 @@
+"""One request's way through the auto engine: its rules, and the strategy ``auto`` bound to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from troyproxy.auto.brief import brief_of
+from troyproxy.auto.config import PLAIN, AutoConfig, BadAuto, read_auto
+from troyproxy.auto.decision import Rules, decide
+from troyproxy.auto.factors import Demand
+from troyproxy.auto.gist import Gist, gist_of
+from troyproxy.auto.incident import incident
+from troyproxy.auto.tiers import recommended_tier
+from troyproxy.auto.variants import VARIANTS, Variant, variant_of
+from troyproxy.catalog.combos import Combo
+from troyproxy.proxy.auto_engine import AutoEngine, Decided
+from troyproxy.proxy.call import Call, MemoryKey
+from troyproxy.proxy.memory import identity_in, key_of, session_of
+from troyproxy.proxy.wishes import Wishes, wishes_of
+from troyproxy.resilience.breaker import CircuitState
+from troyproxy.routing.candidates import Candidate
+from troyproxy.routing.context import Order, RouteContext
+from troyproxy.routing.eligibility import Skip, SkipReason
+from troyproxy.routing.members import Group, Unit, leaves
+
+PLAIN_VARIANT: Final = VARIANTS["auto"]
+Estimate = Callable[[Candidate], float | None]
+"""Returns the cost of this request at a candidate, USD; None = unknown."""
+Circuit = Callable[[Candidate], CircuitState]
+
+
+class AutoRun:
+    """Made for one draft of a plan. After it, `decided` says what was decided, the outermost combo first."""
+
+    def __init__(
+        self, engine: AutoEngine, call: Call, groups: Mapping[str, Group], estimate: Estimate, circuit: Circuit
+    ) -> None:
+        """*groups*: those with strategy ``auto``, unfiltered, by `circle_of`."""
+        self._engine, self._call, self._estimate, self._circuit = engine, call, estimate, circuit
+        self._wishes = wishes_of(call)
+        # Kept on the call, and with it in the usage row: a request that is walked again has no text to read.
+        self._gist = call.gist = call.gist or _gist(call, self._wishes)
+        self.decided: list[Decided] = []
+        self._groups = groups
+
+    def strategy(self, members: Sequence[Unit], ctx: RouteContext) -> Order:
+        """The scored order; members that are combos themselves come behind it, in saved order."""
+        group, gist = self._groups[ctx.combo_id], self._gist
+        scored = {unit.identity: unit for unit in members if isinstance(unit, Candidate)}
+        pool = [self._engine.entry(unit, gist.task, self._estimate(unit)) for unit in scored.values()]
+        rules, key = self._rules(group)
+        decision = decide(pool, self._demand, rules, ctx.rng)
+        self.decided.append(Decided(group.combo, decision, tuple(scored.values()), gist.task, gist.specificity, key))
+        others = (unit for unit in members if not isinstance(unit, Candidate))
+        return Order((*(scored[identity] for identity in decision.order), *others))
+
+    @property
+    def skips(self) -> list[Skip]:
+        """Return who was left out here, with the reason."""
+        out = self.left_out
+        return [
+            Skip(candidate.spec, out[candidate.identity], candidate.provider.id if candidate.provider else "")
+            for made in self.decided
+            for candidate in made.candidates
+            if candidate.identity in out
+        ]
+
+    @property
+    def left_out(self) -> dict[str, SkipReason]:
+        """Return the reasons by identity."""
+        decisions = [made.decision for made in self.decided]
+        dear = {identity: SkipReason.BUDGET for decision in decisions for identity in decision.over_budget}
+        return {identity: SkipReason.EXCLUDED for decision in decisions for identity in decision.out} | dear
+
+    @property
+    def too_dear(self) -> float | None:
+        """Return the cheapest estimate, USD, where a strict budget left nobody."""
+        return next((made.decision.cheapest_usd for made in self.decided if made.decision.cheapest_usd), None)
+
+    @property
+    def _demand(self) -> Demand:
+        return Demand(self._gist.specificity, recommended_tier(self._gist.specificity, tools=self._gist.tools))
+
+    def _rules(self, group: Group) -> tuple[Rules, MemoryKey]:
+        combo, wishes = group.combo, self._wishes
+        config, variant = _config(combo), wishes.variant or variant_of(combo.name) or PLAIN_VARIANT
+        weights = wishes.weights or (variant.weights if variant_of(combo.name) else config.weights)
+        key = key_of(self._call, combo, repr(tuple(weights.values())))
+        last = self._engine.memory.last(key)
+        pool = [(leaf.provider.id, self._circuit(leaf)) for leaf in leaves(group) if leaf.provider is not None]
+        rules = Rules(
+            weights=weights,
+            exploration=_exploration(wishes, config, variant, self._engine.exploration),
+            known=variant.known,
+            last=identity_in(last, group),
+            pinned=last is not None and session_of(self._call) is not None,
+            incident=incident(pool),
+            budget_usd=wishes.budget_usd if wishes.budget_usd is not None else config.budget_usd,
+            strict=config.strict if wishes.strict is None else wishes.strict,
+        )
+        return rules, key
+
+
+def _exploration(wishes: Wishes, config: AutoConfig, variant: Variant, standard: float) -> float:
+    if config.exploration is not None and wishes.variant is None:
+        return config.exploration
+    return standard if variant.exploration is None else variant.exploration
+
+
+def _config(combo: Combo) -> AutoConfig:
+    """Return the combo's config. What is stored was checked when it was written; anything else is plain ``auto``."""
+    try:
+        return read_auto(combo.config.get("auto"))
+    except BadAuto:
+        return PLAIN
+
+
+def _gist(call: Call, wishes: Wishes) -> Gist:
+    tokens = call.needs.est_tokens if call.needs is not None else 0
+    return gist_of(brief_of(call.payload, est_tokens=tokens, hint=wishes.task))

@@ -1,0 +1,160 @@
+"""How full the quotas of each account are: what its upstream said in rate-limit headers, and what we counted ourselves.
+
+- Signals of every answer are kept by account and bucket, the newest of each. One is forgotten at its reset; without a
+  known reset after the length of its window, else after an hour.
+- An account with a ``quota`` of its own has its requests counted when they begin, its tokens and USD when the answer
+  has told them. Windows are the minutes, hours, days and months of the UTC calendar.
+
+Unknown stays unknown: an account of which nothing was said and that has no quota has no `Quota`. That an upstream
+refused for want of quota is a cooldown, and `HealthKeeper` has it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from cachetools import LRUCache
+
+from troyproxy.accounting.consumption import Consumption
+from troyproxy.accounting.finished import Finished
+from troyproxy.accounting.past import AccountSum
+from troyproxy.catalog.providers import Account
+from troyproxy.ports import Headers
+from troyproxy.resilience.signals import Signal, read_signals
+from troyproxy.routing.readings import Quota
+
+ACCOUNTS: Final = 10_000
+"""Accounts that are remembered; the least recently used go first."""
+BUCKETS: Final = 16
+"""Buckets of one account; the oldest go first."""
+FORGET_S: Final = 3_600.0
+"""How long a signal counts that tells neither its reset nor its window."""
+FRESH_S: Final = 1.0
+ROUNDING: Final = 1e-9
+"""Sums of money are not exact: so little is nothing."""
+KINDS: Final = ("requests", "tokens", "usd")
+
+Name = tuple[str, str]
+"""Provider and name of an account."""
+
+
+@dataclass(slots=True)
+class _Board:
+    """What is known of one account."""
+
+    signals: dict[str, Signal] = field(default_factory=dict)
+    used: Consumption = field(default_factory=Consumption)
+    read: tuple[float, float, Account, tuple[Quota, ...]] | None = None
+    """(from, until, whose): the last reading, while nothing has changed."""
+
+
+class QuotaDesk:
+    """Owns the boards of this process."""
+
+    def __init__(self, *, bound: int = ACCOUNTS) -> None:
+        self._boards: LRUCache[Name, _Board] = LRUCache(bound)
+
+    def hear(self, account: Account, headers: Headers, now: float) -> None:
+        """Remember what an answer's *headers* say of the quotas of *account*; most say nothing."""
+        if not any(b"ratelimit" in name or b"codex" in name for name, _ in headers):  # nothing that could be read
+            return
+        heard = read_signals(headers, now)
+        if not heard:
+            return
+        board = self._board((account.provider, account.name))
+        for signal in heard:
+            board.signals.pop(signal.bucket, None)
+            board.signals[signal.bucket] = signal
+        while len(board.signals) > BUCKETS:
+            del board.signals[next(iter(board.signals))]
+        board.read = None
+
+    def begin(self, name: Name, at: float) -> None:
+        """Count a request that begins."""
+        board = self._board(name)
+        board.used.add(at, requests=1)
+        board.read = None
+
+    def count(self, finished: Finished, *, requests: int = 0) -> None:
+        """Count what an attempt used, and *requests* if its begin was not counted here."""
+        board = self._board((finished.provider, finished.account))
+        board.used.add(finished.at, requests=requests, tokens=finished.tokens, usd=finished.usd)
+        board.read = None
+
+    def begin_anew(self, past: Iterable[Finished]) -> None:
+        """Take over what was used in the *past*, in place of what was counted."""
+        for board in self._boards.values():
+            board.used, board.read = Consumption(), None
+        for finished in past:
+            self.count(finished, requests=1)
+
+    def add_sum(self, period: str, at: float, summed: AccountSum) -> None:
+        """Count older requests that only the sums of the database know, for the *period* that holds *at*."""
+        board = self._board((summed.provider, summed.account))
+        board.used.add_to(period, at, requests=summed.requests, tokens=summed.tokens, usd=summed.usd)
+        board.read = None
+
+    def forget(self, provider: str, account: str) -> None:
+        """Forget what was said of an account (by id) that is another now; what it used is still used."""
+        board = self._boards.get((provider, account.removeprefix(f"{provider}#")))
+        if board is not None:
+            board.signals.clear()
+            board.read = None
+
+    def signals(self, account: Account, now: float) -> tuple[Signal, ...]:
+        """Return what the upstream last said of each bucket that has not been reset; `Signal.at` tells its age."""
+        board = self._boards.get((account.provider, account.name))
+        if board is None:
+            return ()
+        return tuple(signal for signal in board.signals.values() if _end(signal) > now)
+
+    def quotas(self, account: Account, now: float) -> tuple[Quota, ...]:
+        """Return every window of *account* that is known now; reckoned anew when something changed, or each second."""
+        board = self._boards.get((account.provider, account.name))
+        if board is None and account.quota is None:
+            return ()
+        board = board or self._board((account.provider, account.name))
+        known = board.read
+        if known is not None and known[2] is account and known[0] <= now < known[1]:
+            return known[3]
+        said, own = self.signals(account, now), tuple(_own(account.quota or {}, board.used, now))
+        quotas = (*(_said(signal, account) for signal in said), *own)
+        ends = (*map(_end, said), *(quota.reset_at or math.inf for quota in own), now + FRESH_S)
+        board.read = (now, min(ends), account, quotas)
+        return quotas
+
+    def _board(self, name: Name) -> _Board:
+        board = self._boards.get(name)
+        if board is None:
+            board = self._boards[name] = _Board()
+        return board
+
+
+def _end(signal: Signal) -> float:
+    """Return when *signal* is forgotten."""
+    if signal.reset_at is not None:
+        return signal.reset_at
+    return signal.at + (FORGET_S if signal.length_s is None else signal.length_s)
+
+
+def _said(signal: Signal, account: Account) -> Quota:
+    length_s = account.quota_reset_interval_s if signal.length_s is None else signal.length_s
+    return Quota(signal.bucket, signal.remaining, signal.reset_at, length_s)
+
+
+def _own(quota: Mapping[str, object], used: Consumption, now: float) -> Iterator[Quota]:
+    """Yield a window for each limit of an account's own *quota* (`settings.provider_shapes.QUOTA`)."""
+    if not quota:
+        return
+    period = str(quota["per"])
+    window = used.used(period, now)
+    for kind in KINDS:
+        limit = quota.get(kind)
+        if isinstance(limit, int | float):
+            left = 1.0 - window.of(kind) / limit
+            yield Quota(
+                f"{kind}/{period}", left if left > ROUNDING else 0.0, window.end, window.end - window.begin, own=True
+            )
