@@ -57,6 +57,20 @@ class App:
         await send({"type": "http.response.body"})
 
 
+@dataclass
+class Waiting(App):
+    """Answers nothing, and waits for the client to leave."""
+
+    left: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, send
+        self.arrived.set()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.left.set()
+
+
 @asynccontextmanager
 async def serving(app: App, **options: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """Serve *app* on loopback and yield one connection to it."""
@@ -168,3 +182,27 @@ async def test_a_request_that_is_served_is_not_hurried() -> None:
         await app.arrived.wait()
         timers = [connection.timeout_keep_alive_task for connection in app.connections()]
     assert timers == [None]
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_a_client_that_leaves_is_missed_although_its_next_request_is_here(together: bool) -> None:
+    app = Waiting()
+    request = b"GET / HTTP/1.1\r\nhost: h\r\n\r\n"
+    async with serving(app) as (_, writer):
+        writer.write(request * 2 if together else request)
+        await app.arrived.wait()
+        writer.write(b"" if together else request)
+        writer.close()
+        await app.left.wait()
+    assert app.bodies == []
+
+
+async def test_requests_that_were_sent_ahead_are_answered_in_turn() -> None:
+    app = App()
+    request = HEAD + b"\r\n1\r\n%b\r\n0\r\n\r\n"
+    async with serving(app) as (reader, writer):
+        for number in b"0123456789abcdef":
+            writer.write(request % bytes((number,)))
+        for _ in range(16):
+            await reader.readuntil(b"\r\n\r\n")
+    assert b"".join(app.bodies) == b"0123456789abcdef"

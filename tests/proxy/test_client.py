@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import logging
+import weakref
 
 import pytest
 
@@ -211,3 +213,17 @@ async def test_a_receive_that_swallows_its_cancellation_cannot_cancel_us_any_mor
     async with Disconnect(receive, _client(Wire(), rig)) as watch:
         await asyncio.sleep(1)
     assert not watch.gone
+
+
+async def test_what_was_watched_is_let_go_before_the_collector_comes(rig: Rig) -> None:
+    client = _client(Wire(), rig)
+    kept = weakref.ref(client)
+    gc.disable()
+    try:
+        async with Disconnect(Line().receive, client):
+            await asyncio.sleep(0)  # the watcher has begun to wait
+        del client
+        gone = kept() is None
+    finally:
+        gc.enable()
+    assert gone

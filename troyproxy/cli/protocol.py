@@ -7,6 +7,7 @@ yet. So here
     a head over `MAX_HEAD`              431, and the connection ends
     trailers, chunk extensions over it  the connection ends
     silence while nothing is served     the connection ends after the keep-alive time
+    a client that leaves                the request that is being served hears of it, whatever was sent behind it
 
 and trailers are read but never become headers: a request that is being served must not change under its reader, nor
 may anything be said behind a body that a proxy in front looks for before it (RFC 9110, section 6.5.1).
@@ -17,10 +18,13 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 MAX_HEAD: Final = 1 << 21
 """Bytes that may come without the end of a head or a byte of a body. A wrong key of a megabyte is still told that."""
+MAX_AHEAD: Final = 8
+"""Requests that may wait behind the one that is served. With more nothing is read, and a client's leaving not heard."""
 _BODY: Final = b"the head of the request is too large"
 TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\n"
@@ -34,11 +38,21 @@ class Connection(HttpToolsProtocol):
     _unused = 0
     """Bytes since something came of them."""
     _in_head = False
+    _served: RequestResponseCycle | None = None
+    """The latest request whose turn came; `cycle` is the latest that was read."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Wait for the first request no longer than for any other."""
         super().connection_made(transport)
         self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the request that is served, also when others wait behind it."""
+        if self._served is not None and not self._served.response_complete:
+            self._served.disconnected = True
+            self._served.message_event.set()
+        self.pipeline.clear()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Parse what came."""
@@ -65,11 +79,17 @@ class Connection(HttpToolsProtocol):
         """Serve the request."""
         self._unused, self._in_head = 0, False
         super().on_headers_complete()
+        if self.pipeline and len(self.pipeline) <= MAX_AHEAD:
+            self.flow.resume_reading()
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""
         self._unused = 0
         super().on_body(body)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        self._served = cycle
+        super()._start_asgi_task(cycle, app)
 
     @property
     def _idle(self) -> bool:

@@ -139,7 +139,7 @@ class Disconnect:
         finally:
             ours = self.gone and self._task.uncancel() <= self._cancelling
             watcher = self._watcher
-            del self._watcher  # its traceback holds us: a circle would keep the request, body and all, for the collector
+            del self._watcher  # a circle through its traceback would keep the request for the collector, body and all
         if not watcher.cancelled() and (error := watcher.exception()) is not None:
             LOGGER.warning("the client could not be watched: %s", type(error).__name__)
         return ours and kind is not None and issubclass(kind, asyncio.CancelledError)

@@ -147,6 +147,14 @@ def test_be_05_only_model_is_model(gateway: Gateway, body: bytes) -> None:
     assert (answer.status, answer.json()["error"]["param"]) == (400, "model")
 
 
+@pytest.mark.parametrize("name", ["Model", "MODEL", "Stream"])
+def test_be_05_another_spelling_beside_it_is_refused(gateway: Gateway, upstreams: Upstreams, name: str) -> None:
+    body = b'{"model":"alpha/be05-spelt","%b":"x",%b}' % (name.encode(), USER)
+    answer = gateway.whole("POST", CHAT, body, client_headers())
+    assert (answer.status, answer.json()["error"]["param"]) == (400, name.lower())
+    assert not upstreams.requests("alpha", model="be05-spelt")
+
+
 def test_be_08_vectors_of_two_models_are_never_mixed(gateway: Gateway, upstreams: Upstreams) -> None:
     limited = error(429, "slow down", retry_after="1")
     upstreams.script("alpha", limited, model="emb-1")

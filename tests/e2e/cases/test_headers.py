@@ -28,6 +28,7 @@ KEYS: Final[dict[str, tuple[list[tuple[str, str]], str]]] = {
         [
             *(("authorization", f"Bearer {KEY}"), ("x-api-key", KEY), ("api-key", KEY), ("x-goog-api-key", KEY)),
             *(("proxy-authorization", f"Basic {KEY}"), ("cookie", f"session={KEY}"), ("x-auth-token", KEY)),
+            *(("x-title", KEY), ("http-referer", f"https://page/?key={KEY}"), ("accept", f"text/{KEY}")),
         ],
         f"{CHAT}?key={KEY}",
     ),
