@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.house import House, build
+from tests.api.house import KEY, NARROW_KEY, House, build
 from tests.asgi import App, drive, http_scope, request_body
 from tests.fakes import FakeClock
 from troyproxy.accounting.records import UsageRow
@@ -289,3 +289,12 @@ async def test_every_answer_has_a_request_id(house: House, path: str) -> None:
 async def test_a_refused_chat_request_has_one_too(house: House) -> None:
     answer = await drive(house.app, http_scope(), request_body(b"{}"))
     assert (answer.status, answer.header("x-troy-request-id") is not None) == (401, True)
+
+
+@pytest.mark.parametrize(("key", "refused"), [(KEY, False), (NARROW_KEY, True)])
+async def test_a_key_for_certain_models_brings_no_list_of_fallbacks_of_its_own(
+    house: House, key: str, *, refused: bool
+) -> None:
+    body = {"model": "filed", "models": ["any/other"], "messages": [{"role": "user", "content": "hello"}]}
+    answer = await house.post("/v1/chat/completions", body, authorization=f"Bearer {key}")
+    assert (answer.status == 403) is refused

@@ -24,6 +24,8 @@ from tests.services import Redis, postgres, redis
 
 SOON_S: Final = 5.0
 """A second is promised; a machine that is busy with other tests may need more."""
+PROMISED_S: Final = 1.0
+CHANCES: Final = 4
 PASSWORD: Final = "shared-state-password"
 SECRET_KEY: Final = "c2VjcmV0LWtleS1vZi10aGUtdGVzdHMtMzItYnl0ZXM="
 LOADERS: Final = 4
@@ -152,15 +154,18 @@ def test_an_operators_clearing_is_followed_by_the_other(one: Gateway, other: Gat
     assert served_by(one.post(chat("cleared"))) == "alpha"
 
 
-def test_a_revoked_key_is_refused_by_both(one: Gateway, other: Gateway, database: str, upstreams: Upstreams) -> None:
-    def troyproxy(*arguments: str) -> str:
-        command = [sys.executable, "-m", "troyproxy", *arguments]
-        env = {**environment(database), "TROY_CONFIG": str(one.config_path)}
-        return subprocess.run(
-            command, env=env, cwd=one.folder, check=True, capture_output=True, timeout=60, text=True
-        ).stdout
+def commanded(gateway: Gateway, database: str, *arguments: str) -> str:
+    """Run a command beside the gateways, on their database, and return what it printed."""
+    command = [sys.executable, "-m", "troyproxy", *arguments]
+    env = {**environment(database), "TROY_CONFIG": str(gateway.config_path)}
+    return subprocess.run(
+        command, env=env, cwd=gateway.folder, check=True, capture_output=True, timeout=60, text=True
+    ).stdout
 
-    key = json.loads(troyproxy("keys", "create", "short-lived", "--json"))["key"]
+
+def heard_after_s(one: Gateway, other: Gateway, database: str, name: str) -> float:
+    """Make a key, revoke it, wait until both refuse it; return how long the later one's clock says it took to hear."""
+    key = json.loads(commanded(one, database, "keys", "create", name, "--json"))["key"]
 
     def statuses() -> list[int]:
         headers = [("authorization", f"Bearer {key}"), ("content-type", "application/json")]
@@ -168,9 +173,20 @@ def test_a_revoked_key_is_refused_by_both(one: Gateway, other: Gateway, database
         return [each.whole("POST", "/v1/chat/completions", body, headers).status for each in (one, other)]
 
     until(lambda: statuses() == [200, 200], within_s=SOON_S)
-    troyproxy("keys", "revoke", "short-lived")
+    commanded(one, database, "keys", "revoke", name)
     until(lambda: statuses() == [401, 401], within_s=SOON_S)
-    assert statuses() == [401, 401]
+    revoked_at: float = one.admin("GET", f"/api/keys/{name}").json()["revoked_at"]
+    return max(float(each.status()["config"]["loaded_at"]) for each in (one, other)) - revoked_at
+
+
+def test_a_revoked_key_is_refused_by_both_within_a_second(
+    one: Gateway, other: Gateway, database: str, upstreams: Upstreams
+) -> None:
+    """By the gateways' own clocks: a machine that is busy with other tests may be late once, but not every time."""
+    late = [heard_after_s(one, other, database, "short-lived-0")]
+    while late[-1] >= PROMISED_S and len(late) < CHANCES:
+        late.append(heard_after_s(one, other, database, f"short-lived-{len(late)}"))
+    assert 0 <= late[-1] < PROMISED_S, late
 
 
 def test_a_reload_of_one_is_followed_by_the_other(one: Gateway, other: Gateway) -> None:

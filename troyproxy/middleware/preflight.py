@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from troyproxy.errors import ContextExceeded, NoEligibleMember
+from troyproxy.errors import ContextExceeded, ModelNotAllowed, NoEligibleMember
 from troyproxy.middleware import alone
 from troyproxy.middleware.layer import MAX_BODY, ASGIApp, Layer
 from troyproxy.proxy.call import Call
@@ -14,6 +14,15 @@ from troyproxy.routing.needs import Needs, needs_of, validate_chat, validate_com
 
 PlanCall = Callable[[Call], object]
 NO_MODELS: Final[alone.Models] = {}
+
+
+def refuse_fallbacks(call: Call) -> None:
+    """Raise ModelNotAllowed when a key for certain models brings ``models``, a vendor's own list of fallbacks.
+
+    It would be forwarded as it is, and the vendor would serve what the key may not use.
+    """
+    if call.key is not None and call.key.models and "models" in call.payload:
+        raise ModelNotAllowed("this key is for certain models: `models` is not accepted, send `model`", param="models")
 
 
 class Preflight(Layer):
@@ -34,6 +43,7 @@ class Preflight(Layer):
     def decide(self, call: Call) -> None:
         validate = validate_chat if call.route == "/v1/chat/completions" else validate_common
         validate(call.payload)
+        refuse_fallbacks(call)
         call.needs = needs = needs_of(call.payload)
         if call.foreign:
             self._check_app(str(call.payload.get("model", "")), needs)
