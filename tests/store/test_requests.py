@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.store.waiting import until_written
+from troyproxy.accounting.pages import Position
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.accounting.usage import Usage
 from troyproxy.store.store import SqlStore
@@ -99,3 +100,13 @@ async def test_a_row_that_was_written_already_is_not_written_twice(store: SqlSto
     await until_written(store)
     assert [row.request_id for row in await store.requests.recent()] == ["r1", "r0"]
     assert store.dropped == {"events": 0, "usage": 0}
+
+
+async def test_rows_follow_a_place_oldest_first(store: SqlStore) -> None:
+    rows = [replace(BARE, request_id=f"r{n}", at=100.0 + n // 2) for n in range(6)]
+    for row in reversed(rows):
+        store.usage.record(row)
+    await until_written(store)
+    behind = [row.request_id for row in await store.requests.following(Position(101.0, "r2"), limit=2)]
+    from_then_on = [row.request_id for row in await store.requests.following(Position(101.0, ""))]
+    assert (behind, from_then_on) == (["r3", "r4"], ["r2", "r3", "r4", "r5"])

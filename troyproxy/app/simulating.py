@@ -28,7 +28,11 @@ def simulated(name: str, configuration: Configuration, clock: Clock, *, now: flo
     # Nobody waits at the other end, so nobody is kept waiting with comments.
     policy = replace(WalkPolicy.of(settings), early_commit_s=0.0, keepalive_s=0.0)
     health = HealthKeeper(
-        clock=clock, log=NoJournal(), observer=observer, policy=health_policy(settings), rng=Random(0)  # noqa: S311
+        clock=clock,
+        log=NoJournal(),
+        observer=observer,
+        policy=health_policy(settings),
+        rng=Random(0),  # noqa: S311
     )
     measuring = Measuring(health=health, clock=clock)
     auto = auto_engine(measuring, clock, observer, exploration=settings.auto_exploration)
@@ -39,12 +43,10 @@ def simulated(name: str, configuration: Configuration, clock: Clock, *, now: flo
         learned=LearnedParameters(clock),
         retries=Retries(clock, RetryPolicy(policy.retry_budget)),
         measuring=measuring,
-        memory=auto.memory,
+        auto=auto,
         observer=observer,
         clock=clock,
         policy=policy,
     )
-    planner = Planner(
-        health=health, measuring=measuring, auto=auto, clock=clock, policy=policy, observer=observer
-    )
+    planner = Planner(health=health, measuring=measuring, auto=auto, clock=clock, policy=policy, observer=observer)
     return Policy(name, assemble(configuration, now=now), gear, planner)

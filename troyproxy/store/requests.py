@@ -69,6 +69,14 @@ class SqlRequests:
         reached = floor is None or (wanted.since is not None and floor < wanted.since)
         return Page(found, None if reached else Position(floor or 0.0, ""))
 
+    async def following(self, after: Position, *, limit: int = 500) -> list[UsageRow]:
+        """Return the rows behind a place, oldest first; fewer than *limit* are the last ones."""
+        at, request_id = USAGE_ROWS.c.at, USAGE_ROWS.c.request_id
+        behind = and_(at >= after.at, or_(at > after.at, request_id > clean(after.request_id)))
+        wanted = select(USAGE_ROWS).where(behind).order_by(at, request_id).limit(limit)
+        async with self._database.read() as connection:
+            return [_usage_row(row) for row in (await connection.execute(wanted)).all()]
+
     async def attempts_since(self, at: float, *, limit: int) -> Past:
         """Return the attempts of the newest *limit* requests that arrived at *at* or later."""
         async with self._database.read() as connection:

@@ -146,10 +146,9 @@ def served(call: Call, serving: Serving) -> Answer:
     """Return a good answer to *call*, or the beginning of one."""
     if call.stream:
         return Answer(200, (EVENTS,), _events(serving))
-    if serving.cut is not None and call.passing:
-        return Answer(200, (SOUND,), ((serving.first_s, b"\0"), _cut(serving, serving.cut)))
-    if serving.cut is not None:
-        return Answer(200, (JSON,), (_cut(serving, serving.cut),))
+    if serving.cut is not None:  # JSON is held whole, so only what flows can break off
+        rest_s = max(0.0, serving.whole_s - serving.first_s)
+        return Answer(200, (SOUND,), ((serving.first_s, b"\0"), (rest_s, failed(fault_of(serving.cut) or Fault.RESET))))
     return Answer(200, (JSON,), ((serving.whole_s, json.encode(_whole(call, serving.usage))),))
 
 
@@ -166,10 +165,6 @@ def _events(serving: Serving) -> Sequence[Part]:
     if fault is not None:
         return [*parts, (left_s, failed(fault))]
     return [*parts, (left_s, b"data: " + json.encode({"error": _error(serving.cut)}) + b"\n\n")]
-
-
-def _cut(serving: Serving, cut: AttemptRecord) -> Part:
-    return max(0.0, serving.whole_s - serving.first_s), failed(fault_of(cut) or Fault.RESET)
 
 
 def _choice(text: str) -> dict[str, object]:

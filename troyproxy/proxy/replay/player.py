@@ -62,8 +62,8 @@ class Player:
 
     async def _learn(self, sample: Sample) -> Sample:
         """A place that was tried twice refused a parameter first: both attempts are made as one."""
-        own = self._own.get(place_of(sample.attempt))
-        if not own or sample.attempt.outcome == OK:
+        own = self._own.get(place_of(self._call.ledger.attempts[-1]))
+        if not own or sample is self._refused:
             return sample
         self._learned.append((len(self._call.ledger.attempts) - 1, sample.attempt))
         self._gear.retries.count_retry()

@@ -110,7 +110,7 @@ class _Simulation:
     async def run(self, requests: Iterable[TracedRequest]) -> None:
         """Start each request when it arrived, while earlier ones may still be on their way."""
         loop = asyncio.get_running_loop()
-        if not isinstance(loop, VirtualLoop):
+        if not isinstance(loop, VirtualLoop):  # pragma: no cover -- `simulate` runs it on one
             raise TypeError("a simulation runs on a virtual loop")
         async with asyncio.TaskGroup() as group:
             before, ended = group.create_task(loop.settle()), 0.0
@@ -126,6 +126,7 @@ class _Simulation:
         call = self._call(request)
         player = Player(request, call, self._policy.gear, self._recording, self._seed)
         self._observer.request_started()
+        await self._clock.sleep(_lag_s(request))
         unknown = False
         try:
             self._plan(call, request)
@@ -169,6 +170,13 @@ class _Simulation:
         """Return a seed for a request that has none."""
         digest = sha256(f"{self._seed}:{request.request_id}".encode()).digest()
         return int.from_bytes(digest[: SEED_BITS // 8], "big")
+
+
+def _lag_s(request: TracedRequest) -> float:
+    """Return how long after its arrival a request was planned: its body came first, and its key was looked up."""
+    if not request.attempts:
+        return 0.0
+    return min(max(0.0, request.attempts[0].started_at - request.at), request.duration_ms / 1000)
 
 
 def _key(request: TracedRequest) -> Key | None:

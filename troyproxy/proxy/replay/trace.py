@@ -12,8 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Final
+from typing import IO, Final
 
 import msgspec
 
@@ -32,7 +31,6 @@ AUTO: Final = "auto"
 """Members of a row's needs: the request's routing headers, and its gist."""
 OK: Final = "ok"
 ATTEMPT_OUTCOMES: Final = frozenset({OK, *map(str, ErrorClass)})
-NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 LONGEST_LINE: Final = 16 << 20
 """Bytes; a request with hundreds of attempts has a few ten thousand."""
 
@@ -72,7 +70,7 @@ class TracedRequest:
     seed: str | None = None
     """Sixty-four bits, in decimal: a text, since other languages' numbers have fewer."""
     needs: Needs = field(default_factory=Needs)
-    headers: Mapping[str, str] = field(default_factory=lambda: NOTHING)
+    headers: Mapping[str, str] = field(default_factory=dict)
     """The routing headers that came with it, by name."""
     auto: Gist | None = None
     """What the auto engine read of it, if it was asked."""
@@ -130,7 +128,7 @@ def traced(row: UsageRow, key: Key | None) -> TracedRequest:
         stream=row.stream,
         seed=str(row.seed),
         needs=msgspec.convert(dict(row.needs), Needs),
-        headers={str(name): str(value) for name, value in told.items()} if isinstance(told, Mapping) else NOTHING,
+        headers={str(name): str(value) for name, value in told.items()} if isinstance(told, Mapping) else {},
         auto=msgspec.convert(row.needs.get(AUTO), Gist | None),
         key=_key(row, key),
         attempts=row.attempts,
@@ -149,6 +147,16 @@ def _key(row: UsageRow, key: Key | None) -> TracedKey | None:
     if row.key_id is None:
         return None
     return TracedKey(row.key_id) if key is None else TracedKey(key.id, key.provider, key.models)
+
+
+def lines_of(file: IO[bytes], name: str) -> Iterator[bytes]:
+    """Yield the lines of *file*. Raises TraceError for one that is too long to be one."""
+    number = 0
+    while line := file.readline(LONGEST_LINE):
+        number += 1
+        if len(line) == LONGEST_LINE:
+            raise TraceError(f"{name}:{number}: is longer than {LONGEST_LINE} bytes")
+        yield line
 
 
 def read_trace(lines: Iterable[bytes], name: str) -> Iterator[TracedRequest]:
