@@ -32,7 +32,7 @@ COLOURS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """Fill and ink of a factor; the ground of the picture is white whatever the page's is."""
 
-WIDTH, LEFT, TOP, UNIT = 880, 158, 112, 620
+WIDTH, LEFT, TOP, UNIT = 880, 172, 112, 620
 """Pixels: of the picture, to the bars, to the first of them, and of a score of 1."""
 BAR, STEP, GAP = 18, 22, 16
 LEGEND: Final = (24, 168, 5)
@@ -46,8 +46,8 @@ def draw() -> str:
     height = TOP + len(SETS) * (3 * STEP + GAP) + 30
     return "\n".join(
         (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img"'
-            ' aria-labelledby="t d" font-family="system-ui, -apple-system, \'DejaVu Sans\', sans-serif">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" aria-labelledby="t d">',
+            "<style>text { font-family: system-ui, -apple-system, 'DejaVu Sans', sans-serif }</style>",
             '<title id="t">Score by factor of three candidates under five sets of weights</title>',
             f'<desc id="d">{escape(" ".join(_told()))}</desc>',
             f'<rect width="{WIDTH}" height="{height}" rx="8" fill="{LIGHT}" stroke="#d1d9e0"/>',
@@ -63,9 +63,7 @@ def draw() -> str:
 
 def _told() -> Iterator[str]:
     for name, weights in SETS.items():
-        scores = (
-            f"{who} {score(weights, factors):.4f}" for who, factors in zip(NAMES, golden_factors(), strict=True)
-        )
+        scores = (f"{who} {score(weights, factors):.4f}" for who, factors in zip(NAMES, golden_factors(), strict=True))
         yield f"{name}: {', '.join(scores)}."
 
 
@@ -94,8 +92,9 @@ def _set(place: int, name: str) -> Iterator[str]:
         y, total = top + at * STEP, score(weights, factors)
         yield _text(LEFT - 10, y + 13, NAMES[at], size=12, ink=GREY, anchor="end")
         yield from _bar(y, f"{name}, {NAMES[at]}", weights, factors)
-        bold = 700 if total == best else 400
-        yield _text(LEFT + round(UNIT * total) + 8, y + 13, f"{total:.4f}", size=12, weight=bold)
+        x = LEFT + round(UNIT * total) + 4
+        yield f'<rect x="{x}" y="{y}" width="54" height="{BAR}" fill="{LIGHT}"/>'  # no grid behind the number
+        yield _text(x + 4, y + 13, f"{total:.4f}", size=12, weight=700 if total == best else 400)
 
 
 def _bar(y: int, whose: str, weights: Weights, factors: Factors) -> Iterator[str]:
@@ -104,7 +103,9 @@ def _bar(y: int, whose: str, weights: Weights, factors: Factors) -> Iterator[str
         share = weights[factor] * factors[factor]
         fill, ink = COLOURS[factor]
         if share > 0:
-            told = f"{whose}: {factor} {weights[factor]:.2f} × {factors[factor]:.3f} = {share:.4f}"
+            told = (
+                f"{whose}: {factor} {weights[factor]:.2f} \N{MULTIPLICATION SIGN} {factors[factor]:.3f} = {share:.4f}"
+            )
             yield (
                 f'<rect x="{x:.1f}" y="{y}" width="{UNIT * share:.1f}" height="{BAR}" fill="{fill}">'
                 f"<title>{escape(told)}</title></rect>"

@@ -17,9 +17,11 @@ import pytest
 import typer
 
 from troyproxy import errors
+from troyproxy.catalog.combos import STRATEGY_NAMES
 from troyproxy.cli.main import app
 from troyproxy.resilience.classes import ErrorClass
 from troyproxy.routing.eligibility import SkipReason
+from troyproxy.routing.members import AUTO
 from troyproxy.routing.strategies import STRATEGIES
 from troyproxy.settings.parsers import PARSERS
 from troyproxy.settings.values import Settings
@@ -106,13 +108,14 @@ def test_every_dependency_has_its_sentence() -> None:
 
 
 def test_the_strategy_table_is_that_of_the_code() -> None:
-    table = re.findall(r"^\| `([a-z-]+)` \| ", README.split("| strategy | order |")[1].split("\n\n")[0], re.MULTILINE)
-    assert sorted(table) == sorted(STRATEGIES)
+    table = README.split("| strategy | order |")[1].split("\n\n")[0]
+    named = re.findall(r"^\| `([a-z0-9-]+)` \| ", table, re.MULTILINE)
+    assert sorted(named) == sorted(STRATEGY_NAMES) == sorted([*STRATEGIES, AUTO])
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@pytest.mark.parametrize("name", STRATEGY_NAMES)
 def test_a_strategy_is_explained(name: str) -> None:
-    assert f"`{name}`" in _page("routing")
+    assert f"`{name}`" in _page("strategies")
 
 
 def _header_names() -> Iterator[str]:
