@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.fakes import FakeUsageSink
-from troyproxy.accounting.pages import Page, Position, Wanted, merged
+from troyproxy.accounting.pages import Page, Position, Wanted, merged, position
 from troyproxy.accounting.past import AccountSum, Past
 from troyproxy.accounting.records import UsageRow
 from troyproxy.accounting.statistics import Window
@@ -30,6 +30,9 @@ class FakeRequests:
     async def page(self, wanted: Wanted, *, before: Position | None = None, limit: int = 50) -> Page:
         rows = [row for row in self._sink.rows if wanted.takes(row)]
         return merged(Page((), None), rows, before=before, limit=limit)
+
+    async def following(self, after: Position, *, limit: int = 500) -> list[UsageRow]:
+        return sorted((row for row in self._sink.rows if position(row) > after), key=position)[:limit]
 
     async def attempts_since(self, at: float, *, limit: int) -> Past:
         if self.down:

@@ -11,3 +11,8 @@ from troyproxy.accounting.records import AttemptRecord, failovers
 def test_a_failover_is_an_attempt_at_another_provider_than_the_one_before(providers: str, count: int) -> None:
     attempts = [AttemptRecord(provider, "m", "A", "rate", 429, 1.0, 2.0) for provider in providers]
     assert failovers(attempts) == count
+
+
+def test_the_summary_of_a_hand_off_is_no_failover() -> None:
+    attempts = [AttemptRecord(provider, "m", "A", "ok", 200, 1.0, 2.0, handoff=provider == "s") for provider in "asa"]
+    assert failovers(attempts) == 0

@@ -75,21 +75,29 @@ class House:
         return await self.post("/v1/chat/completions", body, authorization=f"Bearer {KEY}")
 
 
-def configured(folder: Path, **options: object) -> Configuration:
+def configured(folder: Path, *, text: str = FILE, **options: object) -> Configuration:
     """Return the configuration that a file in *folder* gives."""
     file = folder / "troyproxy.yaml"
-    file.write_text(FILE, encoding="utf-8")
+    file.write_text(text, encoding="utf-8")
     return load({"TROY_ADMIN_TOKEN": TOKEN}, config=file, options=options)
 
 
-def build(folder: Path, clock: FakeClock, *, wiring: Wiring | None = None, **options: object) -> House:
-    """Return a gateway that is not started; its file and its database lie in *folder*."""
-    first = configured(folder, **options)
+def build(
+    folder: Path,
+    clock: FakeClock,
+    *,
+    wiring: Wiring | None = None,
+    text: str = FILE,
+    demo: bool = True,
+    **options: object,
+) -> House:
+    """Return a gateway that is not started; its file, which says *text*, and its database lie in *folder*."""
+    first = configured(folder, text=text, **options)
     store = SqlStore(
         f"sqlite+aiosqlite:///{folder}/troy.db", secret_key=SecretBox.generate(), clock=SystemClock(), pace=BRISK
     )
     wiring = wiring or Wiring()
-    wiring.clock, wiring.store, wiring.demo = clock, wiring.store or store, True
+    wiring.clock, wiring.store, wiring.demo = clock, wiring.store or store, demo
     again = lambda: load({"TROY_ADMIN_TOKEN": TOKEN}, config=first.path, options=options)  # noqa: E731 -- short
     gateway = create_app(first, load_again=again, wiring=wiring)
     return House(gateway, store, clock, folder / "troyproxy.yaml", gateway)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.api.house import KEY, TOKEN, House, build
 from tests.asgi import Exchange, Message, drive, http_scope, request_body
 from tests.fakes import FakeClock
-from troyproxy.api.admin.guard import WRONG_TOKENS
 from troyproxy.api.admin.requests import WRITTEN_S
 from troyproxy.api.status import Status
+from troyproxy.api.wrong_tokens import WRONG_TOKENS
 
 pytestmark = pytest.mark.anyio
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import chain, repeat
 from unittest.mock import patch
 
 import pytest
@@ -150,13 +152,18 @@ async def test_if_match_guards_against_lost_writes(house: House, method: str, ta
     assert (await house.ask(method, PLACE, {}, if_match=tag)).status == status
 
 
-async def test_a_change_is_never_laid_over_what_somebody_else_just_wrote(house: House) -> None:
+@pytest.mark.parametrize(("headers", "status"), [({}, 200), ({"if_match": '"1"'}, 412)])
+async def test_a_change_is_never_laid_over_what_somebody_else_just_wrote(
+    house: House, headers: dict[str, str], status: int
+) -> None:
     await house.post("/api/connections", ONE)
-    held = await house.store.connections.list()
-    await house.store.connections.replace(held[0])
-    with patch.object(house.store.connections, "list", return_value=held):
-        answer = await house.ask("PATCH", PLACE, {"tier": "pro"})
-    assert (answer.status, answer.json()["error"]["code"]) == (412, "precondition_failed")
+    stale = await house.store.connections.list()
+    await house.store.connections.replace(replace(stale[0], priority=7))
+    seen = chain([stale] * 2, repeat(await house.store.connections.list()))
+    with patch.object(house.store.connections, "list", side_effect=seen):
+        answer = await house.ask("PATCH", PLACE, {"tier": "pro"}, **headers)
+    assert answer.status == status
+    assert (await house.get(PLACE))["priority"] == 7
 
 
 async def test_the_list_has_every_account_with_its_origin(house: House) -> None:

@@ -129,3 +129,10 @@ def test_a_provider_without_an_account_shows_nothing_and_auto_needs_one() -> Non
 
 def _auto() -> list[str]:
     return ["auto", *(f"auto/{name}" for name in ("coding", "fast", "cheap", "offline", "smart", "lkgp"))]
+
+
+def test_an_auto_id_shows_the_pool_behind_it() -> None:
+    alpha = Provider("alpha", auth=NO_AUTH, models={"m1": Model("m1"), "m2": Model("m2")}, default_model="m2")
+    house = build([alpha, Provider("beta", auth=NO_AUTH, models={"b1": Model("b1")})])
+    entry = next(entry for entry in entries_of(house) if entry["id"] == "auto/fast")
+    assert entry["pool"] == ["alpha/m2", "beta/b1"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import chain, repeat
 from unittest.mock import patch
 
 import pytest
@@ -138,13 +140,18 @@ async def test_if_match_guards_against_lost_writes(house: House, method: str, ta
     assert (await house.ask(method, PLACE, OWN, if_match=tag)).status == status
 
 
-async def test_a_change_is_never_laid_over_what_somebody_else_just_wrote(house: House) -> None:
+@pytest.mark.parametrize(("headers", "status"), [({}, 200), ({"if_match": '"1"'}, 412)])
+async def test_a_change_is_never_laid_over_what_somebody_else_just_wrote(
+    house: House, headers: dict[str, str], status: int
+) -> None:
     await house.post("/api/providers", OWN)
-    held = await house.store.providers.list()
-    await house.store.providers.replace(held[0])
-    with patch.object(house.store.providers, "list", return_value=held):
-        answer = await house.ask("PATCH", PLACE, {"max_inflight": 3})
-    assert (answer.status, answer.json()["error"]["code"]) == (412, "precondition_failed")
+    stale = await house.store.providers.list()
+    await house.store.providers.replace(replace(stale[0], config={**stale[0].config, "default_model": "theirs"}))
+    seen = chain([stale] * 2, repeat(await house.store.providers.list()))
+    with patch.object(house.store.providers, "list", side_effect=seen):
+        answer = await house.ask("PATCH", PLACE, {"max_inflight": 3}, **headers)
+    assert answer.status == status
+    assert (await house.get(PLACE))["default_model"] == "theirs"
 
 
 # --- what is listed -------------------------------------------------------------------------------------------------

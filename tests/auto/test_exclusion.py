@@ -37,7 +37,7 @@ def test_the_ladder_is_five_ten_twenty_thirty_thirty_minutes() -> None:
         terms.append((record.until - now) / MINUTE)
         now = record.until
         assert place(record, now) is Place.PROBE
-        record = leased(record, now, normal_s=60.0)
+        record = leased(record, now, limit_s=15.0)
         now += 1
     assert terms == [5, 10, 20, 30, 30]
 
@@ -49,7 +49,7 @@ def test_a_candidate_is_out_until_its_term_ends() -> None:
 
 
 def test_one_probe_is_in_flight_at_a_time() -> None:
-    record = leased(excluded(FRESH, 0.0), 300.0, normal_s=60.0)
+    record = leased(excluded(FRESH, 0.0), 300.0, limit_s=15.0)
     assert place(record, 314.9) is Place.OUT
     assert place(record, 315.0) is Place.PROBE
 
@@ -59,7 +59,7 @@ def test_a_probe_has_a_quarter_of_the_usual_time_and_at_least_five_seconds() -> 
 
 
 def test_a_probe_that_came_to_nothing_is_made_again() -> None:
-    record = returned(leased(excluded(FRESH, 0.0), 300.0, normal_s=60.0))
+    record = returned(leased(excluded(FRESH, 0.0), 300.0, limit_s=15.0))
     assert place(record, 301.0) is Place.PROBE
 
 

@@ -6,6 +6,7 @@ from typing import Never
 import pytest
 
 from tests.cli.conftest import Shell
+from troyproxy.auto.weights import DEFAULT, FACTORS
 
 
 @pytest.fixture
@@ -83,3 +84,21 @@ def test_an_unknown_model_is_one_line_with_near_names(shell: Shell) -> None:
     done = shell("explain", "dem")
     assert (done.status, done.err.count("\n")) == (1, 1)
     assert "model 'dem' not found" in done.err
+
+
+@pytest.mark.usefixtures("terminal", "_no_sockets")
+def test_the_factors_of_auto_are_a_table(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("GROQ_API_KEY", "gsk_0123456789abcdefghijklmnop")
+    shown = shell("explain", "auto").out
+    rows = {line.split()[0]: line.split() for line in shown.split("\n") if line.split()}
+    assert rows["member"] == ["member", "score", *FACTORS, "out"]
+    assert [float(cell) for cell in rows["weight"][1:]] == [round(each, 3) for each in DEFAULT.values()]
+    [scored] = [cells for name, cells in rows.items() if name.startswith("groq/") and "#" in name]
+    score, factors = float(scored[1]), [float(cell) for cell in scored[2:]]
+    assert score == pytest.approx(sum(w * f for w, f in zip(DEFAULT.values(), factors, strict=True)), abs=1e-2)
+
+
+def test_json_has_the_factors_of_auto(shell: Shell) -> None:
+    [decision] = shell("explain", "auto").json()["auto"]
+    assert set(decision["candidates"][0]["factors"]) == set(FACTORS)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from tests import asgi
 from tests.asgi import DISCONNECT, AfterSent, Exchange, Message, Receive, Scope, Send, When, drive, http_scope
-from tests.asgi import Step as ScriptStep
 from tests.fakes import FakeEventLog, FakeObserver, FakeUpstream, Reply, Step
 from tests.virtual import LoopClock
 from troyproxy.accounting.records import UsageRow
@@ -47,7 +47,6 @@ COMPLETION: Mapping[str, object] = {
     "usage": {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5},
 }
 DONE = b"data: [DONE]\n\n"
-
 _ids = itertools.count(1)
 
 
@@ -218,7 +217,7 @@ class Rig:
             learned=self.learned,
             retries=Retries(self.clock, RetryPolicy(self.policy.retry_budget)),
             measuring=self.measuring,
-            memory=self.auto.memory,
+            auto=self.auto,
             observer=self.observer,
             clock=self.clock,
             policy=self.policy,
@@ -270,7 +269,7 @@ class Rig:
         return call
 
     async def ask(
-        self, model: str = "two", *, client: Iterable[ScriptStep] = (), call: Call | None = None, **fields: object
+        self, model: str = "two", *, client: Iterable[asgi.Step] = (), call: Call | None = None, **fields: object
     ) -> Served:
         """Plan and walk one request; *client* is what arrives from the client meanwhile."""
         made = call or self.call(model, **fields)  # type: ignore[arg-type]  # fields of the payload

@@ -10,6 +10,7 @@ import pytest
 from tests.fakes import Reply
 from tests.proxy.rig import COMPLETION, Rig, answer, delta, fault, good, model, provider, refusal, reset, stream
 from troyproxy.accounting.usage import Usage
+from troyproxy.catalog.keys import Key
 from troyproxy.catalog.providers import Timeouts
 from troyproxy.ports import UpstreamFailed
 from troyproxy.resilience.faults import Fault
@@ -23,6 +24,22 @@ async def test_the_request_carries_the_accounts_credential_and_nothing_of_the_cl
     request = rig.upstream.requests[0]
     assert dict(request.headers)[b"authorization"] == b"Bearer sk-up-alpha-A-1234567890abcd"
     assert b"gw-key" not in b"".join(value for _, value in request.headers) + request.body
+
+
+@pytest.mark.parametrize("name", ["http-referer", "x-title", "openai-beta", "accept"])
+async def test_a_header_that_holds_the_clients_key_stays_here(rig: Rig, name: str) -> None:
+    rig.script(alpha=answer())
+    secret = "sk-troy-" + "0" * 48
+    headers = {"authorization": f"Bearer {secret}", name: f"https://page/?key={secret}", "anthropic-version": "1"}
+    await rig.ask(headers=headers, key=Key(id="k", name="k", digest=b""))
+    sent = dict(rig.upstream.requests[0].headers)
+    assert (secret.encode() in b"".join(sent.values()), sent[b"anthropic-version"]) == (False, b"1")
+
+
+async def test_without_a_key_every_vendor_header_passes(rig: Rig) -> None:
+    rig.script(alpha=answer())
+    await rig.ask(headers={"authorization": "Bearer x", "x-title": "six"})
+    assert dict(rig.upstream.requests[0].headers)[b"x-title"] == b"six"
 
 
 async def test_the_body_differs_in_the_model_only(rig: Rig) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from troyproxy.accounting.records import AttemptRecord
@@ -47,6 +49,11 @@ def test_what_the_client_got_is_not_wasted() -> None:
 
 def test_the_trail_is_compact() -> None:
     assert Ledger(attempts=[_attempt(), _attempt("ok")]).trail == "alpha/m1#A=rate,alpha/m1#A=ok"
+
+
+def test_a_summary_that_was_got_is_no_answer_in_the_trail() -> None:
+    asked = [replace(_attempt(outcome), handoff=True) for outcome in ("ok", "rate")]
+    assert Ledger(attempts=asked).trail == "alpha/m1#A=handoff,alpha/m1#A=rate"
 
 
 def test_the_trail_shows_ten_and_counts_the_rest() -> None:

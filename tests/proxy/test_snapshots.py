@@ -105,6 +105,18 @@ async def test_a_moved_control_row_is_followed_within_a_poll(desk: Desk) -> None
     assert desk.keeper.current.revision == 1
 
 
+@pytest.mark.parametrize("before_s", [0.0, 0.1, 0.49, 0.5, 0.51, 0.99])
+async def test_a_write_is_followed_within_a_second_whenever_it_comes(desk: Desk, before_s: float) -> None:
+    task = asyncio.get_running_loop().create_task(desk.keeper.follow())
+    await settle()
+    await desk.clock.advance(before_s)
+    await desk.control.bump()
+    await desk.clock.advance(1.0)
+    task.cancel()
+    await asyncio.wait({task})
+    assert desk.keeper.current.revision == 1
+
+
 async def test_a_control_row_that_stands_still_builds_nothing(desk: Desk) -> None:
     await _following(desk, 10 * POLL_S)
     assert desk.builder.built == []

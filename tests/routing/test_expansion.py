@@ -9,7 +9,7 @@ import pytest
 from tests.proxy.rig import ALPHA, BETA, combo
 from troyproxy.routing.expansion import Accounts, by_account
 from troyproxy.routing.members import Candidate, Group, candidate_of, leaves
-from troyproxy.routing.strategies import BY_ACCOUNT, STRATEGIES
+from troyproxy.routing.strategies import BY_ACCOUNT, STRATEGIES, TO_LEAVES
 
 ONE, TWO = candidate_of(ALPHA, "m1", weight=2.0), candidate_of(BETA, "m2")
 NAMES: Mapping[str, Sequence[str]] = {"alpha/m1": ["low", "high"], "beta/m2": ["only"]}
@@ -63,4 +63,17 @@ def test_a_member_without_an_account_stays_as_it_is() -> None:
 def test_nested_groups_go_by_their_own_strategy() -> None:
     inner, other = tree("fill-first", ONE), tree("random", ONE)
     assert identities(by_account(tree("random", inner), having())) == ["alpha/m1#low", "alpha/m1#high"]
-    assert identities(by_account(tree("p2c", other, TWO), having())) == ["alpha/m1", "beta/m2#only"]
+    assert identities(by_account(tree("lkgp", other, TWO), having())) == ["alpha/m1", "beta/m2#only"]
+
+
+@pytest.mark.parametrize("strategy", sorted(TO_LEAVES))
+def test_a_strategy_that_measures_models_sees_the_members_of_the_combos_in_it(strategy: str) -> None:
+    inner = Group(combo("inner", strategy="random"), (TWO,))
+    spread = by_account(tree(strategy, ONE, inner), having({}))
+    assert spread.units == (ONE, TWO)
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES.keys() - TO_LEAVES))
+def test_any_other_strategy_sees_a_combo_as_one_unit(strategy: str) -> None:
+    inner = Group(combo("inner", strategy="random"), (TWO,))
+    assert len(by_account(tree(strategy, inner), having({})).units) == 1

@@ -164,6 +164,16 @@ def test_a_combo_named_like_a_model_is_warned_about() -> None:
     assert "alpha" in warnings_of(combo("gpt-x", "alpha/m1"), snapshot(ALPHA))[0]
 
 
+def test_a_model_to_sum_up_that_is_nobodys_is_warned_about() -> None:
+    said = warnings_of(replace(combo("a", "alpha/m1"), config={"handoff_model": "nosuch/x"}), snapshot(ALPHA))
+    assert said == ["handoff_model 'nosuch/x' names no model of a configured provider: nothing is handed over"]
+
+
+def test_a_model_to_sum_up_that_is_known_is_fine() -> None:
+    made = replace(combo("a", "alpha/m1"), config={"handoff_model": "alpha/m1"})
+    assert warnings_of(made, snapshot(ALPHA)) == []
+
+
 def test_a_plain_combo_has_no_warnings() -> None:
     assert warnings_of(combo("a", "alpha/m1"), snapshot(ALPHA)) == []
 

@@ -148,9 +148,7 @@ def test_a_reference_to_an_unset_variable_leaves_the_default_with_a_warning(tmp_
 
 def test_a_reference_to_a_bad_value_is_an_error_without_the_value(tmp_path: Path) -> None:
     write(tmp_path, "settings: {metrics_token: env:TOKEN}")
-    with pytest.raises(
-        ConfigError, match=r"^troyproxy\.yaml: settings\.metrics_token: the value of TOKEN is not"
-    ):
+    with pytest.raises(ConfigError, match=r"^troyproxy\.yaml: settings\.metrics_token: the value of TOKEN is not"):
         load({"TOKEN": "hush hush"}, folder=tmp_path)
 
 

@@ -36,6 +36,12 @@ class Used:
     tokens: int = 0
     usd: float = 0.0
 
+    def add(self, requests: int, tokens: int, usd: float) -> None:
+        """Count so much more."""
+        self.requests += requests
+        self.tokens += tokens
+        self.usd += usd
+
     def of(self, kind: str) -> float:
         """Return the count of *kind*: ``requests``, ``tokens`` or ``usd``."""
         return {"requests": self.requests, "tokens": self.tokens}.get(kind, self.usd)
@@ -44,25 +50,32 @@ class Used:
 class Consumption:
     """The running counts of one account."""
 
-    __slots__ = ("_windows",)
+    __slots__ = ("_shared", "_windows")
 
     def __init__(self) -> None:
         self._windows: dict[str, Used] = {}
+        self._shared: tuple[float, float] = (0.0, 0.0)
+        """The moments that lie in every window: from the latest begin to the earliest end."""
 
     def add(self, at: float, *, requests: int = 0, tokens: int = 0, usd: float = 0.0) -> None:
         """Count what an attempt that began at *at* uses; for a window that is over it is nothing any more."""
+        if self._shared[0] <= at < self._shared[1]:
+            for window in self._windows.values():
+                window.add(requests, tokens, usd)
+            return
         for period in PERIODS:
             self.add_to(period, at, requests=requests, tokens=tokens, usd=usd)
+        windows = self._windows.values()
+        self._shared = max(window.begin for window in windows), min(window.end for window in windows)
 
     def add_to(self, period: str, at: float, *, requests: int = 0, tokens: int = 0, usd: float = 0.0) -> None:
         """Count it for one *period* only."""
         window = self._windows.get(period)
         if window is None or at >= window.end:
             window = self._windows[period] = Used(*window_of(period, at))
+            self._shared = (0.0, 0.0)
         if at >= window.begin:
-            window.requests += requests
-            window.tokens += tokens
-            window.usd += usd
+            window.add(requests, tokens, usd)
 
     def used(self, period: str, now: float) -> Used:
         """Return the count of the window that holds *now*."""

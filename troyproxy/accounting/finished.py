@@ -34,6 +34,8 @@ class Finished:
     tokens: int = 0
     usd: float = 0.0
     """What is not known counts 0, as for *tokens*."""
+    remember: tuple[tuple[str, str, str, str], ...] = ()
+    """Under which keys a good one is remembered, for the instances that share it."""
 
     @property
     def sane(self) -> bool:

@@ -106,7 +106,7 @@ class Edge:
                 headers = list(message.get("headers", ()))
                 headers = [pair for pair in headers if not (rates and pair[0].startswith(RATES))]
                 known = {name for name, _ in headers}
-                added = [pair for pair in story(call, self._policy) if pair[0] not in known]
+                added = story(call, self._policy, known=known)
                 message = {**message, "headers": [*headers, *added, *rates]}
             await send(message)
 

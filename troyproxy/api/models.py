@@ -18,6 +18,7 @@ from troyproxy.routing.advertise import Advert, advertise, advertise_auto
 from troyproxy.routing.globs import allowed
 from troyproxy.routing.lookup import AUTO_IDS, shown, spec_provider
 from troyproxy.routing.names import resolve
+from troyproxy.routing.pool import auto_pool
 from troyproxy.routing.resolvers import connected
 
 OWNER: Final = "troy"
@@ -73,8 +74,8 @@ def entries_of(snapshot: Snapshot) -> Iterator[Entry]:
             continue
         yield _entry(combo.name, OWNER, combo.created_at, advertise(combo, snapshot))
     if any(connected(provider) for provider in snapshot.providers.values()):
-        advert = advertise_auto(snapshot)
-        yield from (_entry(name, OWNER, 0.0, advert) for name in AUTO_IDS)
+        advert, pool = advertise_auto(snapshot), list(dict.fromkeys(c.spec for c in auto_pool(snapshot)))
+        yield from ({**_entry(name, OWNER, 0.0, advert), "pool": pool} for name in AUTO_IDS)
     for provider in snapshot.providers.values():
         if connected(provider):
             for model in provider.models.values():

@@ -28,14 +28,16 @@ from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.life import Life
+from troyproxy.proxy.memory import account_name
 from troyproxy.proxy.mirroring import Mirroring
 from troyproxy.proxy.orders import Orders
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.policy import WalkPolicy, health_policy, journal_keep_s
 from troyproxy.proxy.retries import Retries
-from troyproxy.proxy.snapshots import SnapshotKeeper, changed_accounts
+from troyproxy.proxy.snapshots import SnapshotKeeper, changed_accounts, changed_combos
 from troyproxy.proxy.sources import Load, SnapshotSource
 from troyproxy.proxy.trials import Trials
+from troyproxy.resilience.cooldowns import ANY
 from troyproxy.resilience.retry_budget import RetryPolicy
 from troyproxy.settings.assemble import Stored
 from troyproxy.settings.catalogue_file import CatalogueFile
@@ -198,6 +200,9 @@ class Builder:
         for provider, account in changed_accounts(before, after):
             self._health.forget(provider, account)
             self._measured.measuring.quotas.forget(provider, account)
+            self._auto.memory.failed(provider, ANY, account_name(provider, account))
+        for combo in changed_combos(before, after):
+            self._auto.memory.forget_combo(combo)
 
     def _forget_keys(self) -> None:
         """Client keys were written, here or elsewhere: what is known of them is read anew."""
@@ -231,7 +236,7 @@ class Builder:
             learned=self._learned,
             retries=self._retries,
             measuring=self._measured.measuring,
-            memory=self._auto.memory,
+            auto=self._auto,
             observer=self._observer,
             clock=self._clock,
             policy=self._policy,

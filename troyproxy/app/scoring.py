@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from troyproxy.ports import Clock, Observer
 from troyproxy.proxy.auto_engine import AutoEngine
+from troyproxy.proxy.boards import Boards
 from troyproxy.proxy.measuring import Measuring
 from troyproxy.proxy.memory import TargetMemory
 from troyproxy.settings.fitness import load_fitness
@@ -14,10 +15,10 @@ def auto_engine(measuring: Measuring, clock: Clock, observer: Observer, *, explo
     engine = AutoEngine(
         clock=clock,
         memory=TargetMemory(clock),
-        standing=measuring.standing,
-        fitness=load_fitness(),
+        boards=Boards(measuring.standing, load_fitness()),
         exploration=exploration,
         observer=observer,
     )
-    measuring.tell(engine.attempted)
+    measuring.health.watch(engine.memory.hear)
+    measuring.tell(engine.attempted, of_others=engine.heard)
     return engine

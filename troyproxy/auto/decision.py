@@ -12,26 +12,17 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from troyproxy.auto.exclusion import LEAST_SCORE, Place
-from troyproxy.auto.factors import Demand, Factors, Standing, cost_usd, factors_of, p95_ms, score
+from troyproxy.auto.board import Board, Entry, Judge, Scored, board_of
+from troyproxy.auto.exclusion import Place
+from troyproxy.auto.factors import Demand
 from troyproxy.auto.incident import in_incident
 from troyproxy.auto.variants import Known
 from troyproxy.auto.weights import DEFAULT, Weights
 
+__all__ = ["MARGIN", "Decision", "Entry", "Rules", "Scored", "decide"]
+
 MARGIN: Final = 0.05
 """How far behind the best the last known good target may score and still come first."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One candidate of the pool. *identity* is unique in it; *estimate_usd* is the cost of this very request."""
-
-    identity: str
-    standing: Standing
-    estimate_usd: float | None = None
-    place: Place = Place.IN
-    back_at: float = 0.0
-    """When its exclusion ends; unix seconds, for ordering only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +38,6 @@ class Rules:
     budget_usd: float | None = None
     strict: bool = False
     """Nothing within the budget: refuse, rather than take the cheapest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """One candidate as it was judged."""
-
-    identity: str
-    factors: Factors
-    score: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,41 +66,39 @@ class Decision:
     """The lowest estimate, when a strict budget fits nobody."""
 
 
-def decide(pool: Sequence[Entry], demand: Demand, rules: Rules, rng: Random) -> Decision:
-    """Return the order for *pool*. An empty order: nobody is left, and `cheapest_usd` says whether for the budget."""
+def decide(pool: Sequence[Entry], demand: Demand, rules: Rules, rng: Random, judge: Judge = board_of) -> Decision:
+    """Return the order for *pool*; an empty one: nobody fits a strict budget. *judge* may keep what it scored."""
     weights = in_incident(rules.weights) if rules.incident else rules.weights
     affordable, over = _within_budget(pool, rules)
     if pool and not affordable:
         return Decision(weights=weights, incident=rules.incident, over_budget=over, cheapest_usd=_cheapest(pool))
-    scored = _scored(affordable, demand, weights)
-    low = _too_low(affordable, scored)
-    kept, readmitted = _healthy(affordable, low)
-    ranked = sorted(kept, key=lambda at: _rank(affordable[at], scored[at], at))
-    order = _probe_first([affordable[at] for at in ranked]) if not readmitted else [affordable[at] for at in kept]
-    probe = _probing(order)
-    score_of = {one.identity: one.score for one in scored}
-    known = probe is None and _recall(order, rules, score_of)
-    explored = probe is None and _explore(order, rules, rng)
-    inside = {entry.identity for entry in order}
+    board = judge(affordable, demand, weights)
+    low = [at for at in board.low if affordable[at].place is Place.IN]
+    order, readmitted = _admitted(affordable, board, frozenset(low))
+    probe = order[0].identity if order and order[0].place is Place.PROBE else None
+    free = probe is None and not readmitted
+    known = free and _recall(order, rules, board)
+    explored = free and _explore(order, rules, rng)
+    inside = {entry.identity for entry in order} if len(order) < len(affordable) else None
     return Decision(
-        order=tuple(entry.identity for entry in order),
-        scored=tuple(scored),
+        order=tuple([entry.identity for entry in order]),
+        scored=board.scored,
         weights=weights,
         incident=rules.incident,
         known=known and not explored,
         explored=explored,
         probe=probe,
         over_budget=over,
-        out=tuple(entry.identity for entry in affordable if entry.identity not in inside),
+        out=() if inside is None else tuple(e.identity for e in affordable if e.identity not in inside),
         to_exclude=tuple(affordable[at].identity for at in sorted(low)),
         readmitted=readmitted,
     )
 
 
-def _within_budget(pool: Sequence[Entry], rules: Rules) -> tuple[list[Entry], tuple[str, ...]]:
+def _within_budget(pool: Sequence[Entry], rules: Rules) -> tuple[Sequence[Entry], tuple[str, ...]]:
     """Return who fits, and who does not. Where nobody fits and that is no refusal, the cheapest are who fits."""
     if rules.budget_usd is None:
-        return list(pool), ()
+        return pool, ()
     limit = rules.budget_usd
     fits = [entry for entry in pool if entry.estimate_usd is not None and entry.estimate_usd <= limit]
     if not fits and not rules.strict:
@@ -132,32 +112,17 @@ def _cheapest(pool: Sequence[Entry]) -> float | None:
     return min((entry.estimate_usd for entry in pool if entry.estimate_usd is not None), default=None)
 
 
-def _scored(pool: Sequence[Entry], demand: Demand, weights: Weights) -> list[Scored]:
-    factors = factors_of([entry.standing for entry in pool], demand)
-    return [Scored(e.identity, f, score(weights, f)) for e, f in zip(pool, factors, strict=True)]
-
-
-def _too_low(pool: Sequence[Entry], scored: Sequence[Scored]) -> set[int]:
-    """Return who is out for its score from now on. A sole candidate never is, nor one that is out or on probation."""
-    if len(pool) < 2:
-        return set()
-    return {
-        at
-        for at, (entry, one) in enumerate(zip(pool, scored, strict=True))
-        if one.score < LEAST_SCORE and entry.place is Place.IN
-    }
-
-
-def _healthy(pool: Sequence[Entry], low: set[int]) -> tuple[list[int], bool]:
-    """Return the places in *pool* of those that may serve; when all are excluded, all are back, earliest end first."""
-    kept = [at for at, entry in enumerate(pool) if entry.place is not Place.OUT and at not in low]
+def _admitted(pool: Sequence[Entry], board: Board, low: frozenset[int]) -> tuple[list[Entry], bool]:
+    """Return who may serve, the best first. When all are excluded all are back, and the order is by their return."""
+    ranked = [pool[at] for at in board.ranking if at not in low]
+    if ranked and all(entry.place is Place.IN for entry in ranked):
+        return ranked, False
+    kept = [entry for entry in ranked if entry.place is not Place.OUT]
     if kept or not pool:
-        return kept, False
-    return sorted(range(len(pool)), key=lambda at: (pool[at].back_at, at)), True
-
-
-def _rank(entry: Entry, one: Scored, at: int) -> tuple[float, float, float, int]:
-    return (-one.score, cost_usd(entry.standing), p95_ms(entry.standing), at)
+        return _probe_first(kept), False
+    # The terms of those that score too low begin now, so they end last.
+    back = sorted(range(len(pool)), key=lambda at: (at in low, pool[at].back_at, at))
+    return [pool[at] for at in back], True
 
 
 def _probe_first(order: list[Entry]) -> list[Entry]:
@@ -167,18 +132,16 @@ def _probe_first(order: list[Entry]) -> list[Entry]:
     return [*waiting[:1], *settled, *waiting[1:]]
 
 
-def _probing(order: Sequence[Entry]) -> str | None:
-    return order[0].identity if order and order[0].place is Place.PROBE else None
-
-
-def _recall(order: list[Entry], rules: Rules, score_of: dict[str, float]) -> bool:
+def _recall(order: list[Entry], rules: Rules, board: Board) -> bool:
     """Put the last known good target first, where it is in the order and good enough."""
+    if rules.last is None:
+        return False
     at = next((at for at, entry in enumerate(order) if entry.identity == rules.last), None)
     if at is None:
         return False
-    best = max(score_of[entry.identity] for entry in order)
-    near = score_of[order[at].identity] >= best - MARGIN
-    if rules.known is Known.MARGIN and not near and not math.isclose(score_of[order[at].identity], best - MARGIN):
+    scores = {one.identity: one.score for one in board.scored}
+    mine, limit = scores[rules.last], scores[order[0].identity] - MARGIN
+    if rules.known is Known.MARGIN and mine < limit and not math.isclose(mine, limit):
         return False
     order.insert(0, order.pop(at))
     return True

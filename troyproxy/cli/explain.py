@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import typer
 
+from troyproxy.auto.weights import FACTORS
 from troyproxy.cli.commands import CONFIG, JSON
 from troyproxy.cli.output import on_terminal, print_json, print_table
 from troyproxy.cli.session import Session, run_with
@@ -71,3 +72,28 @@ def _show(found: dict[str, Any]) -> None:
     columns = ("place", "member", "account", "verdict", "reason", "context_length", "adapted")
     rows = [{**member, "adapted": ", ".join(member["adapted"])} for member in found["members"]]
     print_table([column.replace("_", " ") for column in columns], ([row[column] for column in columns] for row in rows))
+    for decision in found.get("auto") or ():
+        _show_auto(decision)
+
+
+def _show_auto(decision: dict[str, Any]) -> None:
+    """Print what the auto engine decided for one combo, and its factors: the score is their sum by weight."""
+    marks = [mark for mark in ("incident", "known", "explored", "readmitted") if decision.get(mark)]
+    facts = [
+        ("scored", decision["combo"]),
+        ("task", f"{decision['task']}, specificity {decision['specificity']:g}"),
+        ("marks", ", ".join(marks)),
+        ("last good", decision.get("last_known_good")),
+        ("probe", decision.get("probe")),
+    ]
+    print_table(("what", "decision"), [fact for fact in facts if fact[1]])
+    weights = ["weight", None, *(f"{decision['weights'][name]:.3f}" for name in FACTORS), None]
+    rows = [_scored(candidate) for candidate in decision["candidates"]]
+    print_table(("member", "score", *FACTORS, "out"), [weights, *rows], as_written=True)
+
+
+def _scored(candidate: dict[str, Any]) -> list[object]:
+    factors, score = candidate["factors"] or {}, candidate["score"]
+    cells = [f"{factors[name]:.3f}" if name in factors else None for name in FACTORS]
+    why = candidate["out"] or (candidate.get("exclusion") or {}).get("state")
+    return [candidate["candidate"], None if score is None else f"{score:.4f}", *cells, None if why == "in" else why]

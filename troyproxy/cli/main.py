@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from troyproxy.cli import combos, configuration, database, keys, providers
+from troyproxy.cli import combos, configuration, database, keys, providers, requests
 from troyproxy.cli.commands import JSON, Commands
 from troyproxy.cli.doctor import doctor
 from troyproxy.cli.explain import explain_command
 from troyproxy.cli.output import print_json
 from troyproxy.cli.serve import serve
+from troyproxy.cli.simulate import simulate_command
 from troyproxy.version import VERSION
 
 app = typer.Typer(
@@ -25,6 +26,8 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(providers.app, name="providers")
 app.add_typer(combos.app, name="combos")
 app.command("explain")(explain_command)
+app.add_typer(requests.app, name="requests")
+app.command("simulate")(simulate_command)
 app.add_typer(configuration.app, name="config")
 app.command()(doctor)
 

@@ -28,6 +28,17 @@ def expiry(text: str, now: float) -> float:
     return at
 
 
+def earlier(text: str, now: float) -> float:
+    """Return the unix seconds that *text* means as a moment before: ``7d``, ``12h``, or a date. Raises BadParameter."""
+    span = _SPAN.fullmatch(text)
+    if span is not None:
+        return now - int(span[1]) * _SECONDS[span[2]]
+    at = MOMENT.read(text, "", Report())
+    if at is None:
+        raise typer.BadParameter("allowed: 7d, 12h, 30m, or a date like 2026-01-31 or 2026-01-31T12:00:00Z")
+    return at
+
+
 def seconds(text: str) -> float:
     """Return the seconds that *text* means: ``12h``, ``30m``, ``90d``. Raises BadParameter."""
     span = _SPAN.fullmatch(text)

@@ -28,12 +28,16 @@ def print_json(value: object) -> None:
     typer.echo(json.dumps(value, indent=2))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print *rows*; None is an empty cell. Nothing in a cell is taken for markup or for a terminal control."""
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, as_written: bool = False) -> None:
+    """Print *rows*; None is an empty cell. Nothing in a cell is taken for markup or for a terminal control.
+
+    Heads are in capitals, unless they are to be *as_written*: names of files are.
+    """
     tty = on_terminal()
     table = Table(box=SIMPLE_HEAD if tty else None, pad_edge=False)
     for column in columns:
-        table.add_column(column.upper(), overflow="fold", no_wrap=not tty)
+        head = one_line(column if as_written else column.upper())
+        table.add_column(Text(head), overflow="fold", no_wrap=not tty)
     for row in rows:
         table.add_row(*(Text("" if cell is None else one_line(str(cell))) for cell in row))
     console = Console(width=None if tty else WIDE, highlight=False)

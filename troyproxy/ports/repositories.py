@@ -133,6 +133,9 @@ class RequestRepository(Protocol):
     async def page(self, wanted: Wanted, *, before: Position | None = None, limit: int = 50) -> Page:
         """Return a page, newest first. It looks at a bounded number of rows, so it may be short and yet have an end."""
 
+    async def following(self, after: Position, *, limit: int = 500) -> Sequence[UsageRow]:
+        """Return the rows behind a place, oldest first; fewer than *limit* are the last ones."""
+
     async def attempts_since(self, at: float, *, limit: int) -> Past:
         """Return the attempts of the newest *limit* requests that arrived at *at* (unix seconds) or later.
 

@@ -13,6 +13,7 @@ from typing import Final
 from troyproxy.accounting.usage import Usage, estimate, read_usage
 from troyproxy.leaks.gate import GateVerdict
 from troyproxy.ports import Headers, UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.proxy.authenticator import presented_key
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.client import Client
 from troyproxy.proxy.gear import Gear
@@ -79,13 +80,19 @@ class Attempt:
             headers=build_headers(
                 target.provider,
                 target.account.api_key,
-                call.headers,
+                self._client_headers(),
                 call.request_id,
                 content_type=None if call.passing else b"application/json",
             ),
             body=body,
             connect_s=self._gear.policy.connect_of(target.provider),
         )
+
+    def _client_headers(self) -> Headers:
+        """Return the client's headers but those that hold its key: some pages put theirs into their own address."""
+        call = self._call
+        key = presented_key(call.headers) if call.key is not None else None
+        return call.headers if key is None else tuple(pair for pair in call.headers if key not in pair[1])
 
     async def _read(self, response: UpstreamResponse) -> Broken | Served:
         self._gear.measuring.heard(self._target.account, response.headers)
@@ -209,7 +216,7 @@ class Attempt:
         gear, call, target = self._gear, self._call, self._target
         gear.health.succeeded(target)
         gear.desk.succeeded(target.account)
-        gear.memory.served(call.remember, target.provider.id, target.candidate.model, target.account.name)
+        gear.auto.served(call.remember, target)
         now = gear.clock.monotonic()
         ledger = call.ledger
         ledger.serve(target.provider.id, target.candidate.model, target.account.name)

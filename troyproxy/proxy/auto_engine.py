@@ -1,12 +1,12 @@
-"""The auto engine of this process: what it knows of candidates, and the one path that it orders them by.
+"""The auto engine of this process: what it remembers of candidates, and what follows from a decision.
 
-The decision itself is pure (`auto.decision`). Here are its inputs (measurements, prices, fitness, memory) and what
-follows from it (exclusions, probes, metrics), which is applied when a plan is made, and not when it is only explained.
+The decision itself is pure (`auto.decision`) and its measured inputs are in `boards`. What follows from one
+(exclusions, probes, metrics) is applied when a plan is made, and not when it is only explained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -14,16 +14,16 @@ from cachetools import LRUCache
 
 from troyproxy.accounting.finished import Finished
 from troyproxy.auto import exclusion
-from troyproxy.auto.decision import Decision, Entry
-from troyproxy.auto.exclusion import FRESH, Record
-from troyproxy.auto.factors import Standing
-from troyproxy.auto.fitness import FitnessTable, Task
-from troyproxy.auto.tiers import account_tier, economic_tier
+from troyproxy.auto.board import Entry
+from troyproxy.auto.decision import Decision
+from troyproxy.auto.exclusion import FRESH, PROBE_LEAST_S, Record
+from troyproxy.auto.fitness import Task
 from troyproxy.catalog.combos import Combo
 from troyproxy.ports import AutoPlan, Clock, Observer
-from troyproxy.proxy.accounts import synthetic
+from troyproxy.proxy.boards import Boards, Field, Key, key_of
 from troyproxy.proxy.call import Call, MemoryKey
 from troyproxy.proxy.memory import TargetMemory
+from troyproxy.proxy.outcome import Target
 from troyproxy.routing.candidates import Candidate
 
 BOUND: Final = 10_000
@@ -33,9 +33,6 @@ MARKS: Final = ("explored", "known", "probe", "incident", "readmitted")
 SHOWN: Final = 10
 """Candidates whose scores are traced."""
 
-Key = tuple[str, str, str]
-"""Provider, model and account, as attempts are recorded."""
-
 
 @dataclass(frozen=True, slots=True)
 class Decided:
@@ -43,135 +40,130 @@ class Decided:
 
     combo: Combo
     decision: Decision
-    candidates: tuple[Candidate, ...]
+    candidates: Mapping[str, Candidate]
     task: Task
     specificity: float
     memory_key: MemoryKey
 
 
 class AutoEngine:
-    """Shared by all plans. *standing* takes the measured part of a candidate at a moment; *exploration* is a rate."""
+    """Shared by all plans. *exploration* is a rate."""
 
     def __init__(
-        self,
-        *,
-        clock: Clock,
-        memory: TargetMemory,
-        standing: Callable[[Candidate, float], Standing],
-        fitness: FitnessTable,
-        exploration: float,
-        observer: Observer,
+        self, *, clock: Clock, memory: TargetMemory, boards: Boards, exploration: float, observer: Observer
     ) -> None:
-        self.clock, self.memory, self.exploration = clock, memory, exploration
-        self._standing, self._fitness, self._observer = standing, fitness, observer
+        self.clock, self.memory, self.boards, self.exploration = clock, memory, boards, exploration
+        self._observer = observer
         self._records: LRUCache[Key, Record] = LRUCache(BOUND)
-        self._cells: LRUCache[str, dict[Task, float]] = LRUCache(BOUND)
+        self._away: LRUCache[Key, Record] = LRUCache(BOUND)
+        """Of those that are excluded or on probation; few, and asked for with every plan."""
 
-    def entry(self, candidate: Candidate, task: Task, estimate_usd: float | None) -> Entry:
-        """Return *candidate* as the decision sees it."""
+    def placed(self, field: Field) -> Sequence[Entry]:
+        """Return the pool of *field* with everybody at the place where exclusion has them."""
+        if not self._away:
+            return field.entries
         now = self.clock.now()
-        record = self._records.get(key_of(candidate), FRESH)
-        return Entry(
-            identity=candidate.identity,
-            standing=self._full(candidate, task),
-            estimate_usd=estimate_usd,
-            place=exclusion.place(record, now),
-            back_at=record.until or 0.0,
-        )
+        return [
+            entry if key not in self._away else _placed(entry, self._away[key], now)
+            for entry, key in zip(field.entries, field.keys, strict=True)
+        ]
 
-    def _full(self, candidate: Candidate, task: Task) -> Standing:
-        provider, price = candidate.provider, candidate.facts.price
-        accounts = provider.accounts if provider is not None else ()
-        account = next((a for a in accounts if a.name == candidate.account), accounts[0] if accounts else None)
-        keyless = provider is not None and provider.keyless
-        return replace(
-            self._standing(candidate, self.clock.now()),
-            input_usd=price.input,
-            output_usd=price.output,
-            fitness=self._fitness_of(candidate)[task],
-            model_tier=economic_tier(price.input, override=candidate.facts.tier),
-            account_tier=account_tier(account.tier if account is not None else None, keyless=keyless),
-            reset_interval_s=account.quota_reset_interval_s if account is not None else None,
-        )
-
-    def _fitness_of(self, candidate: Candidate) -> dict[Task, float]:
-        over = candidate.facts.fitness
-        if over:
-            known = {Task(name): value for name, value in over.items() if name in Task.__members__.values()}
-            return self._fitness.cells_of(candidate.model, known)
-        found = self._cells.get(candidate.model)
-        if found is None:
-            found = self._cells[candidate.model] = self._fitness.cells_of(candidate.model)
-        return found
-
-    def apply(self, call: Call, decided: Iterable[Decided], *, normal_s: float) -> None:
+    def apply(self, call: Call, decided: Iterable[Decided]) -> None:
         """Put what was decided for *call* into force: exclusions begin, a probe is leased, the ledger is told."""
         for made in decided:
-            by_identity = {candidate.identity: candidate for candidate in made.candidates}
-            for identity in made.decision.to_exclude:
-                self._exclude(key_of(by_identity[identity]), "score")
-            if made.decision.probe is not None:
-                self._lease(key_of(by_identity[made.decision.probe]), normal_s)
-                call.probe = made.decision.probe
-            if made.decision.order:
-                self._tell(call, made, by_identity[made.decision.order[0]])
-
-    def _lease(self, key: Key, normal_s: float) -> None:
-        before = self._records.get(key, FRESH)
-        self._records[key] = exclusion.leased(before, self.clock.now(), normal_s=normal_s)
+            decision = made.decision
+            for identity in decision.to_exclude:
+                self._exclude(key_of(made.candidates[identity]))
+            if decision.probe is not None:
+                # Until the attempt begins, which knows how long it may take (`probing`).
+                self._lease(key_of(made.candidates[decision.probe]), self.clock.now(), PROBE_LEAST_S)
+                call.probe = decision.probe
+            if decision.order:
+                self._tell(call, made, made.candidates[decision.order[0]])
 
     def _tell(self, call: Call, made: Decided, first: Candidate) -> None:
         """Tell the ledger and the observer who leads, and why."""
         decision = made.decision
-        score = next(one.score for one in decision.scored if one.identity == first.identity)
-        provider = first.provider.id if first.provider is not None else ""
+        scores = {one.identity: one.score for one in decision.scored}
         marks = [name for name in MARKS if getattr(decision, name)]
         call.ledger.marks.extend(mark for mark in marks if mark not in call.ledger.marks)
         call.ledger.say(
             f"auto {made.combo.name}: task {made.task}, specificity {made.specificity:.0f}, {' '.join(marks)}"
         )
-        ranked = sorted(decision.scored, key=lambda one: -one.score)[:SHOWN]
-        call.ledger.say("  " + ", ".join(f"{one.identity} {one.score:.4f}" for one in ranked))
+        call.ledger.say("  " + ", ".join(f"{name} {scores[name]:.4f}" for name in decision.order[:SHOWN]))
         self._observer.auto_planned(
             AutoPlan(
                 name=made.combo.name,
-                provider=provider,
+                provider=first.provider.id if first.provider is not None else "",
                 model=first.model,
-                score=score,
+                score=scores[first.identity],
                 explored=decision.explored,
                 known=decision.known,
                 incident=decision.incident,
             )
         )
 
+    def probing(self, target: Target) -> None:
+        """The probe of an exclusion begins: nobody else probes while it may take."""
+        self._lease(_key(target), target.started_at, target.limit_s)
+
+    def served(self, keys: Collection[MemoryKey], target: Target) -> None:
+        """*target* has begun to answer: that is remembered under *keys*, and a good probe whatever follows."""
+        key = _key(target)
+        self.memory.served(keys, *key)
+        record = self._away.get(key)
+        if record is not None:
+            self._put(key, exclusion.attempted(record, self.clock.now(), ok=True, began=target.started_at))
+
     def attempted(self, attempt: Finished) -> None:
-        """Learn from a finished attempt, whoever made it."""
+        """Learn from a finished attempt of this process, whatever asked for it."""
         key = (attempt.provider, attempt.model, attempt.account)
-        before = self._records.get(key, FRESH)
+        before, now = self._record(key), self.clock.now()
         if attempt.ok is None:
-            if before.probe_until is not None:
-                self._records[key] = exclusion.returned(before)
+            self._put(key, exclusion.returned(before, began=attempt.at))
             return
-        after = exclusion.attempted(before, self.clock.now(), ok=attempt.ok)
-        self._records[key] = after
+        after = exclusion.attempted(before, now, ok=attempt.ok, began=attempt.at)
+        self._put(key, after)
         if not attempt.ok:
             self.memory.failed(*key)
-        if after.row > before.row:
+        if after.until is not None and after.until != before.until:
             self._observer.auto_excluded(attempt.provider, attempt.model, "probe" if before.until else "failures")
 
-    def _exclude(self, key: Key, reason: str) -> None:
-        self._records[key] = exclusion.excluded(self._records.get(key, FRESH), self.clock.now())
-        self._observer.auto_excluded(key[0], key[1], reason)
+    def heard(self, attempt: Finished) -> None:
+        """Learn what another instance tells of its attempt: what it remembers of it, and what it forgot."""
+        key = (attempt.provider, attempt.model, attempt.account)
+        if attempt.ok:
+            self.memory.served(attempt.remember, *key)
+        elif attempt.ok is False:
+            self.memory.failed(*key)
 
     def record(self, candidate: Candidate) -> Record:
         """Return what is remembered of *candidate*, for explanations."""
-        return self._records.get(key_of(candidate), FRESH)
+        return self._record(key_of(candidate))
+
+    def _record(self, key: Key) -> Record:
+        found: Record | None = self._away.get(key)
+        return found if found is not None else self._records.get(key, FRESH)
+
+    def _put(self, key: Key, record: Record) -> None:
+        here, there = (self._records, self._away) if record.until is None else (self._away, self._records)
+        here[key] = record
+        there.pop(key, None)
+
+    def _lease(self, key: Key, now: float, limit_s: float) -> None:
+        before = self._away.get(key)
+        if before is not None:
+            self._put(key, exclusion.leased(before, now, limit_s=limit_s))
+
+    def _exclude(self, key: Key) -> None:
+        if key not in self._away:  # by another combo of the same plan
+            self._put(key, exclusion.excluded(self._record(key), self.clock.now()))
+            self._observer.auto_excluded(key[0], key[1], "score")
 
 
-def key_of(candidate: Candidate) -> Key:
-    """Return the key under which attempts at *candidate* are recorded."""
-    provider = candidate.provider
-    if provider is None:
-        return "", candidate.model, ""
-    names: Sequence[str] = [account.name for account in provider.accounts] or [synthetic(provider).name]
-    return provider.id, candidate.model, candidate.account or names[0]
+def _key(target: Target) -> Key:
+    return target.provider.id, target.candidate.model, target.account.name
+
+
+def _placed(entry: Entry, record: Record, now: float) -> Entry:
+    return replace(entry, place=exclusion.place(record, now), back_at=record.until or 0.0)

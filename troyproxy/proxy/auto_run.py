@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from troyproxy.auto.brief import brief_of
@@ -15,10 +16,12 @@ from troyproxy.auto.tiers import recommended_tier
 from troyproxy.auto.variants import VARIANTS, Variant, variant_of
 from troyproxy.catalog.combos import Combo
 from troyproxy.proxy.auto_engine import AutoEngine, Decided
+from troyproxy.proxy.boards import Circuits
 from troyproxy.proxy.call import Call, MemoryKey
 from troyproxy.proxy.memory import identity_in, key_of, session_of
 from troyproxy.proxy.wishes import Wishes, wishes_of
 from troyproxy.resilience.breaker import CircuitState
+from troyproxy.resilience.health import CircuitKey
 from troyproxy.routing.candidates import Candidate
 from troyproxy.routing.context import Order, RouteContext
 from troyproxy.routing.eligibility import Skip, SkipReason
@@ -27,17 +30,16 @@ from troyproxy.routing.members import Group, Unit, leaves
 PLAIN_VARIANT: Final = VARIANTS["auto"]
 Estimate = Callable[[Candidate], float | None]
 """Returns the cost of this request at a candidate, USD; None = unknown."""
-Circuit = Callable[[Candidate], CircuitState]
 
 
 class AutoRun:
     """Made for one draft of a plan. After it, `decided` says what was decided, the outermost combo first."""
 
     def __init__(
-        self, engine: AutoEngine, call: Call, groups: Mapping[str, Group], estimate: Estimate, circuit: Circuit
+        self, engine: AutoEngine, call: Call, groups: Mapping[str, Group], estimate: Estimate, circuits: Circuits
     ) -> None:
-        """*groups*: those with strategy ``auto``, unfiltered, by `circle_of`."""
-        self._engine, self._call, self._estimate, self._circuit = engine, call, estimate, circuit
+        """*groups*: those with strategy ``auto``, unfiltered, by `circle_of`; *circuits*: those not closed."""
+        self._engine, self._call, self._estimate, self._circuits = engine, call, estimate, circuits
         self._wishes = wishes_of(call)
         # Kept on the call, and with it in the usage row: a request that is walked again has no text to read.
         self._gist = call.gist = call.gist or _gist(call, self._wishes)
@@ -45,24 +47,27 @@ class AutoRun:
         self._groups = groups
 
     def strategy(self, members: Sequence[Unit], ctx: RouteContext) -> Order:
-        """The scored order; members that are combos themselves come behind it, in saved order."""
+        """The scored order. *members* are single ones: combos inside were taken apart (`TO_LEAVES`)."""
         group, gist = self._groups[ctx.combo_id], self._gist
-        scored = {unit.identity: unit for unit in members if isinstance(unit, Candidate)}
-        pool = [self._engine.entry(unit, gist.task, self._estimate(unit)) for unit in scored.values()]
+        pool = [unit for unit in members if isinstance(unit, Candidate)]
+        field = self._engine.boards.field(pool, gist.task, self._call.snapshot, self._circuits, ctx.now)
         rules, key = self._rules(group)
-        decision = decide(pool, self._demand, rules, ctx.rng)
-        self.decided.append(Decided(group.combo, decision, tuple(scored.values()), gist.task, gist.specificity, key))
-        others = (unit for unit in members if not isinstance(unit, Candidate))
-        return Order((*(scored[identity] for identity in decision.order), *others))
+        entries = self._engine.placed(field)
+        if rules.budget_usd is not None:
+            costs = map(self._estimate, pool)
+            entries = [replace(entry, estimate_usd=usd) for entry, usd in zip(entries, costs, strict=True)]
+        decision = decide(entries, self._demand, rules, ctx.rng, field.judge)
+        self.decided.append(Decided(group.combo, decision, field.candidates, gist.task, gist.specificity, key))
+        return Order(tuple([field.candidates[identity] for identity in decision.order]))
 
     @property
     def skips(self) -> list[Skip]:
         """Return who was left out here, with the reason."""
         out = self.left_out
         return [
-            Skip(candidate.spec, out[candidate.identity], candidate.provider.id if candidate.provider else "")
+            Skip.of(candidate, out[candidate.identity])
             for made in self.decided
-            for candidate in made.candidates
+            for candidate in made.candidates.values()
             if candidate.identity in out
         ]
 
@@ -74,9 +79,15 @@ class AutoRun:
         return {identity: SkipReason.EXCLUDED for decision in decisions for identity in decision.out} | dear
 
     @property
-    def too_dear(self) -> float | None:
-        """Return the cheapest estimate, USD, where a strict budget left nobody."""
-        return next((made.decision.cheapest_usd for made in self.decided if made.decision.cheapest_usd), None)
+    def refused(self) -> bool:
+        """Whether a strict budget left nobody."""
+        return any(made.decision.over_budget and not made.decision.order for made in self.decided)
+
+    @property
+    def cheapest_usd(self) -> float | None:
+        """The cheapest estimate, USD, where a strict budget left nobody; None: no price is known."""
+        known = [made.decision.cheapest_usd for made in self.decided if made.decision.cheapest_usd is not None]
+        return min(known, default=None)
 
     @property
     def _demand(self) -> Demand:
@@ -88,18 +99,24 @@ class AutoRun:
         weights = wishes.weights or (variant.weights if variant_of(combo.name) else config.weights)
         key = key_of(self._call, combo, repr(tuple(weights.values())))
         last = self._engine.memory.last(key)
-        pool = [(leaf.provider.id, self._circuit(leaf)) for leaf in leaves(group) if leaf.provider is not None]
         rules = Rules(
             weights=weights,
             exploration=_exploration(wishes, config, variant, self._engine.exploration),
             known=variant.known,
             last=identity_in(last, group),
             pinned=last is not None and session_of(self._call) is not None,
-            incident=incident(pool),
+            incident=self._incident(group),
             budget_usd=wishes.budget_usd if wishes.budget_usd is not None else config.budget_usd,
             strict=config.strict if wishes.strict is None else wishes.strict,
         )
         return rules, key
+
+    def _incident(self, group: Group) -> bool:
+        circuits = self._circuits
+        if CircuitState.OPEN not in circuits.values():
+            return False
+        pool = ((leaf.provider.id, leaf.model) for leaf in leaves(group) if leaf.provider is not None)
+        return incident((key[0], circuits.get(CircuitKey(*key), CircuitState.CLOSED)) for key in pool)
 
 
 def _exploration(wishes: Wishes, config: AutoConfig, variant: Variant, standard: float) -> float:

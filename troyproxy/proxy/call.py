@@ -98,6 +98,8 @@ class Call:
     """The identity of the candidate that this plan tries as the probe of its exclusion."""
     standing: tuple[Standing, ...] | None = None
     """Where the key stands after this request was admitted or refused; None before, and without limits."""
+    _first: dict[bytes, bytes] | None = field(default=None, init=False, repr=False, compare=False)
+    """The first value of each header, made when one is asked for: many are."""
 
     @property
     def passing(self) -> bool:
@@ -133,7 +135,10 @@ class Call:
 
     def header(self, name: bytes) -> str | None:
         """Return the first value of a request header as text, or None."""
-        return next((value.decode("latin-1").strip() for key, value in self.headers if key == name), None)
+        if self._first is None:
+            self._first = dict(reversed(self.headers))
+        value = self._first.get(name)
+        return None if value is None else value.decode("latin-1").strip()
 
     def edit(self, changes: Mapping[str, object], drop: frozenset[str] = frozenset()) -> None:
         """Change top-level members of the request, in place of the client's; other bytes stay as they are."""

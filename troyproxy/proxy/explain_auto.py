@@ -11,7 +11,7 @@ def auto_told(made: Decided, engine: AutoEngine) -> dict[str, object]:
     """Return one decision, JSON-ready; the best score first."""
     decision, last = made.decision, engine.memory.last(made.memory_key)
     scored = {one.identity: one for one in decision.scored}
-    rows = [_row(made, identity, scored.get(identity), engine) for identity in _names(made)]
+    rows = [_row(made, identity, scored.get(identity), engine) for identity in made.candidates]
     return {
         "combo": made.combo.name,
         "task": made.task.value,
@@ -27,10 +27,6 @@ def auto_told(made: Decided, engine: AutoEngine) -> dict[str, object]:
     }
 
 
-def _names(made: Decided) -> list[str]:
-    return [candidate.identity for candidate in made.candidates]
-
-
 def _by_score(row: dict[str, object]) -> float:
     score = row["score"]
     return -score if isinstance(score, float) else 1.0
@@ -38,8 +34,7 @@ def _by_score(row: dict[str, object]) -> float:
 
 def _row(made: Decided, identity: str, scored: Scored | None, engine: AutoEngine) -> dict[str, object]:
     decision = made.decision
-    candidate = next(each for each in made.candidates if each.identity == identity)
-    record, now = engine.record(candidate), engine.clock.now()
+    record, now = engine.record(made.candidates[identity]), engine.clock.now()
     place = decision.order.index(identity) + 1 if identity in decision.order else None
     out = "budget" if identity in decision.over_budget else "excluded" if identity in decision.out else None
     return {

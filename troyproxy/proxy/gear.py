@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from troyproxy.ports import Clock, Observer, Upstream
 from troyproxy.proxy.accounts import AccountDesk
+from troyproxy.proxy.auto_engine import AutoEngine
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.measuring import Measuring
-from troyproxy.proxy.memory import TargetMemory
 from troyproxy.proxy.policy import WalkPolicy
 from troyproxy.proxy.retries import Retries
 
@@ -24,7 +24,7 @@ class Gear:
     learned: LearnedParameters
     retries: Retries
     measuring: Measuring
-    memory: TargetMemory
+    auto: AutoEngine
     observer: Observer
     clock: Clock
     policy: WalkPolicy

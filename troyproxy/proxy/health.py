@@ -9,6 +9,7 @@ What other instances learned comes in through `hear`: it is applied and neither 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from random import Random
 from typing import Final, Protocol
@@ -25,12 +26,13 @@ from troyproxy.resilience.events import (
     CircuitOpened,
     Cleared,
     Event,
+    Failed,
     ProbeLeased,
     ProbeReturned,
     Succeeded,
     is_journalled,
 )
-from troyproxy.resilience.health import EMPTY, Health, HealthPolicy
+from troyproxy.resilience.health import EMPTY, CircuitKey, Health, HealthPolicy
 from troyproxy.resilience.shared import clearing_moment, is_lifted, shared_of, takes
 
 PRUNE_EVERY: Final = 256
@@ -57,7 +59,10 @@ class HealthKeeper:
         self._policy, self._rng = policy, rng
         self._until_prune = PRUNE_EVERY
         self._listeners: list[Listener] = []
+        self._watchers: list[Callable[[Event], None]] = []
         self._clearings: deque[Cleared] = deque(maxlen=CLEARINGS)
+        self._turned: tuple[CircuitKey, ...] | None = None
+        """The circuits that are not closed as they are stored; None: to be looked up."""
         self._restored = False
         self.state: Health = EMPTY
 
@@ -65,13 +70,17 @@ class HealthKeeper:
         """Tell *listener* of every event of our own from now on."""
         self._listeners.append(listener)
 
+    def watch(self, watcher: Callable[[Event], None]) -> None:
+        """Tell *watcher* of every event that is applied from now on, those of other instances included."""
+        self._watchers.append(watcher)
+
     async def restore(self) -> None:
         """Fold the journal: locks, levels and open circuits come back with their remaining time.
 
         Raises StoreUnavailable; then the state is as it was, and `follow` will catch up.
         """
         self._restored = False
-        self.state = await self._journalled()
+        self.state, self._turned = await self._journalled(), None
         self._restored = True
 
     async def follow(self) -> None:
@@ -104,11 +113,24 @@ class HealthKeeper:
 
     def admission(self, provider: str, model: str) -> Admission:
         """Whether a call to this target may start now."""
+        if health.breaker_of(self.state, provider, model).stored is CircuitState.CLOSED:
+            return Admission.ADMIT  # as almost always: time closes nothing and opens nothing
         return health.admission(self.state, provider, model, self._clock.now())
 
     def circuit(self, provider: str, model: str) -> CircuitState:
         """Return the state of the target's circuit now."""
         return health.circuit_state(self.state, provider, model, self._clock.now())
+
+    def circuits(self, now: float) -> Mapping[CircuitKey, CircuitState]:
+        """Return the circuits that are not closed at *now*."""
+        if self._turned is None:
+            breakers = self.state.breakers.items()
+            self._turned = tuple(key for key, breaker in breakers if breaker.stored is not CircuitState.CLOSED)
+        return {key: health.circuit_state(self.state, key.provider, key.model, now) for key in self._turned}
+
+    def cooling(self, now: float) -> frozenset[str]:
+        """Return the providers of which some account or model is locked at *now*, softly or not."""
+        return frozenset(key.provider for key, lock in self.state.cooldowns.items() if lock.until > now)
 
     def cooldown(self, provider: str, account: str, model: str) -> Cooldown | None:
         """Return the lock that holds this pair now."""
@@ -180,7 +202,11 @@ class HealthKeeper:
             self._clearings.append(event)
         before = self.state
         self.state = health.apply(before, event, self._policy)
+        if not isinstance(event, Failed | Succeeded):
+            self._turned = None
         self._observe(before, event)
+        for watcher in self._watchers:
+            watcher(event)
 
     def _observe(self, before: Health, event: Event) -> None:
         turned = health.transition_of(before, event)

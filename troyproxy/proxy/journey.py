@@ -147,7 +147,7 @@ class Journey:
         mine = (a for a in self._call.ledger.attempts if a.provider == provider and a.model == candidate.model)
         if any(not attempt.handoff for attempt in mine):
             return  # it was tried; that its circuit opened meanwhile is no reason of its own
-        if self._call.ledger.skip(Skip(candidate.spec, reason, provider)):
+        if self._call.ledger.skip(Skip.of(candidate, reason)):
             self._gear.observer.skipped(provider, reason)
 
     def _pick(self, candidate: Candidate, provider: Provider, *, second: bool) -> Account | None:
@@ -179,6 +179,8 @@ class Journey:
         )
         if target.probe:
             self._gear.health.lease_probe(target)
+        if candidate.identity == self._call.probe:
+            self._gear.auto.probing(target)
         return target
 
     def _limit_s(self, provider: Provider, others: int, *, probe: bool) -> float:

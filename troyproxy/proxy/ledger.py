@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote
@@ -13,6 +14,8 @@ from troyproxy.routing.eligibility import Skip
 SHOWN: Final = 10
 """Entries of the trail and the skip list that fit into a header."""
 UNBOUNDED: Final = 1 << 20
+PLAIN: Final = re.compile(r"[\w/:.\-~@+]*", re.ASCII)
+"""Text in which nothing is quoted, as almost all names are."""
 
 
 @dataclass(slots=True)
@@ -43,6 +46,7 @@ class Ledger:
     """What the auto engine says of its order, in a word each: ``explored``, ``known``, ``probe``, …"""
     budget_spent: bool = False
     """The process's retry budget ended the walk."""
+    _passed_over: set[tuple[str, str]] = field(default_factory=set, repr=False)
 
     def say(self, line: str) -> None:
         """Add a line to the play-by-play."""
@@ -53,9 +57,11 @@ class Ledger:
         self.status = status
 
     def skip(self, skip: Skip) -> bool:
-        """Note a member that was passed over; the same member and reason once. Return whether it is news."""
-        if skip in self.skipped:
+        """Note a member that was passed over; the same spec and reason once. Return whether it is news."""
+        what = (skip.spec, skip.reason)
+        if what in self._passed_over:
             return False
+        self._passed_over.add(what)
         self.skipped.append(skip)
         self.say(f"skip {skip.spec}: {skip.reason}")
         return True
@@ -112,7 +118,7 @@ def _outcome(attempt: AttemptRecord) -> str:
 
 
 def _ascii(text: str) -> str:
-    return quote(text[:80], safe="/:.-_~@+", errors="replace")
+    return text[:80] if PLAIN.fullmatch(text) else quote(text[:80], safe="/:.-_~@+", errors="replace")
 
 
 def _listed(items: list[str], limit: int) -> str:

@@ -19,7 +19,7 @@ from troyproxy.catalog.combos import Combo
 from troyproxy.catalog.providers import Account
 from troyproxy.ports import Clock, Headers
 from troyproxy.proxy.accounts import accounts_of
-from troyproxy.proxy.call import PASS_THROUGH
+from troyproxy.proxy.call import PASS_THROUGH, MemoryKey
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.outcome import Target
 from troyproxy.proxy.quotas import QuotaDesk
@@ -60,11 +60,19 @@ class Measuring:
     def __init__(self, *, health: HealthKeeper, clock: Clock) -> None:
         self._health, self._clock = health, clock
         self._listeners: list[Tell] = []
+        self._of_others: list[Tell] = []
         self.statistics, self.quotas = Statistics(), QuotaDesk()
 
-    def tell(self, listener: Tell) -> None:
-        """Tell *listener* of every attempt of our own that has ended, from now on."""
+    @property
+    def health(self) -> HealthKeeper:
+        """The health that is read."""
+        return self._health
+
+    def tell(self, listener: Tell, *, of_others: Tell | None = None) -> None:
+        """Tell *listener* of every attempt of our own that has ended, from now on, and *of_others* of theirs."""
         self._listeners.append(listener)
+        if of_others is not None:
+            self._of_others.append(of_others)
 
     # --- what happens ---
 
@@ -77,10 +85,16 @@ class Measuring:
         """The head of an answer is there."""
         self.quotas.hear(account, headers, self._clock.now())
 
-    def ended(self, target: Target, record: AttemptRecord, *, whole: bool) -> None:
-        """An attempt that began has ended. Not *whole*: it was given up, by the client or by us."""
+    def ended(
+        self, target: Target, record: AttemptRecord, *, whole: bool, remember: tuple[MemoryKey, ...] = ()
+    ) -> None:
+        """An attempt that began has ended. Not *whole*: it was given up, by the client or by us.
+
+        A good one is remembered under the keys in *remember*.
+        """
         self.statistics.release(_key(target))
         finished = finished_of(record, target.candidate.facts.price, whole=whole)
+        finished = replace(finished, remember=remember) if remember and finished.ok else finished
         self.statistics.note(finished)
         self.quotas.count(finished)
         for listener in self._listeners:
@@ -94,6 +108,8 @@ class Measuring:
                 known = replace(finished, at=min(finished.at, now))
                 self.statistics.note(known)
                 self.quotas.count(known, requests=1)
+                for listener in self._of_others:
+                    listener(known)
 
     # --- what is known ---
 

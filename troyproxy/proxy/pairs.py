@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final
 
 from troyproxy.catalog.providers import Account, Provider
@@ -99,12 +100,16 @@ class Pairs:
         )
 
     def others(self, at: int, *, second: bool) -> int:
-        """Return how many members but number *at* may still be tried behind it, in this pass or the next."""
-        return sum(
-            self._waiting(candidate, noted_only=second or place < at)
+        """Return how many members but number *at* may still be tried behind it, in this pass or the next.
+
+        More than a request may try are as good as that many.
+        """
+        waiting = (
+            place
             for place, candidate in enumerate(self._candidates)
-            if place > at or (place < at and not second)
+            if (place > at or (place < at and not second)) and self._waiting(candidate, noted_only=second or place < at)
         )
+        return sum(1 for _ in islice(waiting, self._gear.policy.max_attempts))
 
     def _waiting(self, candidate: Candidate, *, noted_only: bool) -> bool:
         provider = candidate.provider

@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from troyproxy.catalog.combos import Combo
 from troyproxy.errors import BudgetExceeded, ModelNotAllowed, NoEligibleMember, TroyError
 from troyproxy.ports import Clock, Observer
-from troyproxy.proxy.accounts import accounts_of
+from troyproxy.proxy.admitting import Admitting
 from troyproxy.proxy.auto_engine import AutoEngine
 from troyproxy.proxy.auto_run import AutoRun
 from troyproxy.proxy.call import Call
@@ -24,23 +24,18 @@ from troyproxy.proxy.handoff import Relief
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.measuring import Measuring, Size
 from troyproxy.proxy.policy import WalkPolicy
+from troyproxy.proxy.roots import Roots, tree_of
 from troyproxy.proxy.unavailable import LOCKED, Refusals
-from troyproxy.resilience.breaker import Admission, CircuitState
 from troyproxy.routing.context import State
 from troyproxy.routing.eligibility import (
     Skip,
-    SkipReason,
     embedding_model,
-    model_name,
-    shortfall,
 )
-from troyproxy.routing.expansion import by_account
 from troyproxy.routing.globs import allowed, pool_limited
 from troyproxy.routing.members import AUTO, Candidate, Group, leaves
 from troyproxy.routing.names import Resolution
 from troyproxy.routing.needs import Needs
 from troyproxy.routing.order import Plan, Sight, circle_of, order
-from troyproxy.routing.resolvers import root_of
 from troyproxy.routing.strategies import STRATEGIES
 
 STATES: Final = 10_000
@@ -63,6 +58,7 @@ class Planner:
         self._policy, self._observer = policy, observer
         self._refusals = Refusals(health, clock)
         self._states: LRUCache[str, State] = LRUCache(STATES)
+        self._roots = Roots(measuring.accounts, clock.now)
 
     def plan(self, call: Call) -> Plan:
         """Plan *call*, apply the effects, note the skips. Raises when no member is left, or the key may not."""
@@ -71,7 +67,7 @@ class Planner:
         for effect in plan.effects:
             self._states[effect.combo_id] = effect.state
         if draft.run is not None:
-            self.auto.apply(call, draft.run.decided, normal_s=self._policy.request_timeout_s)
+            self.auto.apply(call, draft.run.decided)
         for skip in draft.skips:
             if call.ledger.skip(skip):
                 self._observer.skipped(skip.provider, skip.reason)
@@ -82,31 +78,31 @@ class Planner:
 
     def refusal(self, call: Call, draft: Draft) -> TroyError:
         """Return the error for a *draft* that leaves nobody."""
-        if draft.run is not None and draft.run.too_dear is not None:
-            return BudgetExceeded(
-                f"no candidate fits the budget of this request; the cheapest would cost about ${draft.run.too_dear:.6f}"
-            )
+        if draft.run is not None and draft.run.refused:
+            cheapest = draft.run.cheapest_usd
+            told = "no price is known" if cheapest is None else f"the cheapest would cost about ${cheapest:.6f}"
+            return BudgetExceeded(f"no candidate fits the budget of this request; {told}")
         return self.unavailable(call, tuple(leaves(draft.root)), draft.skips)
 
     def draft(self, call: Call) -> Draft:
         """Return the members behind the call's name and the plan for them, touching nothing."""
         resolution, needs = _decided(call)
-        root = by_account(self._root(call, resolution, needs), self._measuring.accounts)
+        root = self._roots.of(call, resolution, needs)
         globs = _globs(call, resolution, root)
-        vectors = embedding_model(root) if call.route == "/v1/embeddings" else None
-        now, relief = self._clock.now(), Relief(call)
-
-        def eligible(candidate: Candidate) -> SkipReason | None:
-            if vectors is not None and model_name(candidate.model) != vectors:
-                return SkipReason.MIXED_EMBEDDINGS
-            if globs and not allowed(globs, candidate.spec):
-                return SkipReason.NOT_ALLOWED
-            short = shortfall(candidate, needs, deny_unknown=self._policy.deny_unknown)
-            return relief.after(short, candidate) or self._locked(candidate, now)
-
+        now = self._clock.now()
+        admitting = Admitting(
+            needs=needs,
+            deny_unknown=self._policy.deny_unknown,
+            relief=Relief(call),
+            globs=globs,
+            vectors=embedding_model(root) if call.route == "/v1/embeddings" else None,
+            health=self._health,
+            cooling=self._health.cooling(now),
+            now=now,
+        )
         groups = {circle_of(group.combo): group for group in groups_of(root)}
         run = self._run(call, groups, needs)
-        plan = order(root, eligible, self._sight(call, needs, now, groups, run))
+        plan = order(root, admitting.reason, self._sight(call, needs, now, groups, run))
         return Draft(root, plan, run, tuple(remembered(call, groups.values(), run)))
 
     def _run(self, call: Call, groups: Mapping[str, Group], needs: Needs) -> AutoRun | None:
@@ -116,14 +112,10 @@ class Planner:
             return None
         size, now = Size.of(needs, call.route), self._clock.now()
 
-        def circuit(candidate: Candidate) -> CircuitState:
-            provider = candidate.provider.id if candidate.provider is not None else ""
-            return self._health.circuit(provider, candidate.model)
-
         def estimate(candidate: Candidate) -> float | None:
             return self._measuring.reading(candidate, size, now).cost_usd
 
-        return AutoRun(self.auto, call, scored, estimate, circuit)
+        return AutoRun(self.auto, call, scored, estimate, self._health.circuits(now))
 
     def _sight(self, call: Call, needs: Needs, now: float, groups: Mapping[str, Group], run: AutoRun | None) -> Sight:
         """Return what strategies may look at; readings are taken only by those that ask."""
@@ -141,38 +133,13 @@ class Planner:
             tokens=needs.est_tokens + (needs.max_output or 0),
         )
 
-    @staticmethod
-    def _root(call: Call, resolution: Resolution, needs: Needs) -> Group:
-        """Return the tree of members."""
-        return root_of(
-            resolution,
-            call.snapshot,
-            wants_tools=needs.tools or call.header(b"x-troy-wants-tools") == "1",
-            header_provider=call.header(b"x-troy-provider"),
-            key_provider=call.key.provider if call.key is not None else None,
-        )
-
-    def _locked(self, candidate: Candidate, now: float) -> SkipReason | None:
-        """Why no account of *candidate* may be called now. Soft locks do not bar: the second pass takes them."""
-        provider = candidate.provider
-        if provider is None:
-            return SkipReason.UNKNOWN_PROVIDER
-        accounts = accounts_of(provider, candidate.model, candidate.account, now)
-        if not accounts:
-            off = provider.accounts and not any(account.active for account in provider.accounts)
-            return SkipReason.DISABLED if off else SkipReason.NO_ACCOUNT
-        if self._health.admission(provider.id, candidate.model) is Admission.DENY:
-            return SkipReason.CIRCUIT
-        locks = [self._health.cooldown(provider.id, account.id, candidate.model) for account in accounts]
-        return SkipReason.COOLDOWN if all(lock is not None and not lock.soft for lock in locks) else None
-
     def unavailable(self, call: Call, members: Iterable[Candidate], skips: Sequence[Skip]) -> NoEligibleMember:
         """Return the error for a call that nobody can serve, with the reasons."""
         return self._refusals.error(call, members, skips)
 
     def members(self, call: Call) -> tuple[Candidate, ...]:
         """Return every member behind the call's name, eligible or not."""
-        return tuple(leaves(self._root(call, *_decided(call))))
+        return tuple(leaves(tree_of(call, *_decided(call))))
 
     def retry_in_s(self, call: Call) -> float | None:
         """Return when a new request would find somebody, in seconds; None when it would at once, or never."""

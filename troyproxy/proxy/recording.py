@@ -54,7 +54,8 @@ class Recorder:
             whole = True
         finally:
             self._change(duration_ms=(self._gear.clock.monotonic() - self._began) * 1000)
-            measuring.ended(target, ledger.attempts[-1], whole=whole)
+            remember = () if handoff else self._call.remember
+            measuring.ended(target, ledger.attempts[-1], whole=whole, remember=remember)
             self._gear.observer.attempt_finished(ledger.attempts[-1])
 
     def verdict(self, failure: Failure) -> Verdict:

@@ -7,7 +7,7 @@ ASCII, percent-encoded where needed, together under 1 KiB, no URL, no upstream m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 from troyproxy.accounting.limits import Standing, spoken
@@ -66,27 +66,11 @@ def exposed(headers: Headers, policy: WalkPolicy) -> Headers:
     return tuple(pair for pair in headers if not pair[0].startswith(b"x-troy-") or pair[0] in {REQUEST_ID, ATTEMPTS})
 
 
-def story(call: Call, policy: WalkPolicy) -> Headers:
-    """Return the request's story so far."""
-    ledger = call.ledger
-    always = ((REQUEST_ID, _id(call)), (ATTEMPTS, str(len(ledger.attempts)).encode()))
-    if policy.expose == "id":
-        return always
-    served = f"{ledger.provider}/{ledger.model}" if ledger.served else ""
-    overhead = f"{ledger.overhead_s * 1000:.1f}" if ledger.overhead_s is not None else ""
-    told = (
-        (b"x-troy-model", _value(served)),
-        (b"x-troy-account", _value(ledger.account or "")),
-        (b"x-troy-combo", _value(call.combo_name or "")),
-        (b"x-troy-strategy", _value(";".join((call.strategy or "", *ledger.marks)))),
-        (b"x-troy-trail", ledger.trail_within(LONG).encode()),
-        (b"x-troy-skipped", ledger.skips_within(LONG).encode()),
-        (b"x-troy-adapted", _value(",".join(ledger.adapted))),
-        (b"x-troy-leak", _value(ledger.leak or "")),
-        (b"x-troy-retry-budget", b"spent" if ledger.budget_spent else b""),
-        (b"x-troy-overhead-ms", _value(overhead)),
-    )
-    return (*always, *((name, value) for name, value in told if value))
+def story(call: Call, policy: WalkPolicy, *, known: Collection[bytes] = ()) -> Headers:
+    """Return the request's story so far, but for the headers that are *known* already."""
+    parts = ALWAYS if policy.expose == "id" else PARTS
+    told = ((name, tell(call)) for name, tell in parts.items() if name not in known)
+    return tuple((name, value) for name, value in told if value)
 
 
 def rate_headers(standings: Iterable[Standing]) -> Headers:
@@ -102,8 +86,40 @@ def _rate(standing: Standing) -> Headers:
 
 def _value(text: str) -> bytes:
     """Return *text* for a header; a cut never leaves half an escape."""
+    if not text:
+        return b""
     return _HALF_ESCAPE.sub(b"", ascii_value(text, limit=SHORT))
 
 
 def _id(call: Call) -> bytes:
     return call.request_id.encode("ascii")
+
+
+def _served(call: Call) -> bytes:
+    ledger = call.ledger
+    return _value(f"{ledger.provider}/{ledger.model}" if ledger.served else "")
+
+
+def _overhead(call: Call) -> bytes:
+    overhead_s = call.ledger.overhead_s
+    return _value(f"{overhead_s * 1000:.1f}" if overhead_s is not None else "")
+
+
+ALWAYS: Final[Mapping[bytes, Callable[[Call], bytes]]] = {
+    REQUEST_ID: _id,
+    ATTEMPTS: lambda call: str(len(call.ledger.attempts)).encode(),
+}
+PARTS: Final[Mapping[bytes, Callable[[Call], bytes]]] = {
+    **ALWAYS,
+    b"x-troy-model": _served,
+    b"x-troy-account": lambda call: _value(call.ledger.account or ""),
+    b"x-troy-combo": lambda call: _value(call.combo_name or ""),
+    b"x-troy-strategy": lambda call: _value(";".join((call.strategy or "", *call.ledger.marks))),
+    b"x-troy-trail": lambda call: call.ledger.trail_within(LONG).encode(),
+    b"x-troy-skipped": lambda call: call.ledger.skips_within(LONG).encode(),
+    b"x-troy-adapted": lambda call: _value(",".join(call.ledger.adapted)),
+    b"x-troy-leak": lambda call: _value(call.ledger.leak or ""),
+    b"x-troy-retry-budget": lambda call: b"spent" if call.ledger.budget_spent else b"",
+    b"x-troy-overhead-ms": _overhead,
+}
+"""Header → what it tells; a part with nothing to tell is left out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from hashlib import sha256
 from typing import Final
 
@@ -12,6 +12,7 @@ from troyproxy.accounting.records import UsageRow
 from troyproxy.accounting.usage import Usage
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.memory import session_of
+from troyproxy.routing.needs import Needs
 
 ROUTING: Final = (
     b"x-troy-provider",
@@ -23,6 +24,7 @@ ROUTING: Final = (
 )
 """Request headers by which a client changes where it is routed."""
 SESSION: Final = "x-troy-session"
+NEEDS: Final = tuple(field.name for field in fields(Needs))
 PLAIN: Final = re.compile(r"[\w./:-]{1,64}", re.ASCII)
 """The values that are kept: what routing could mean something by, and no text."""
 
@@ -101,13 +103,14 @@ def _needs(call: Call) -> dict[str, object]:
     """Return what the request needs and, where there is any, what else its routing went by."""
     if call.needs is None:
         return {}
-    told = {name.decode(): call.header(name) or "" for name in ROUTING}
-    headers = {name: value for name, value in told.items() if PLAIN.fullmatch(value)}
+    told = ((name, call.header(name)) for name in ROUTING)
+    headers = {name.decode(): value for name, value in told if value and PLAIN.fullmatch(value)}
     session = session_of(call)
     if session:  # whoever chose it may have put a name into it; that two are the same is all that matters
         headers[SESSION] = sha256(session.encode("utf-8", "replace")).hexdigest()[:16]
     gist = {} if call.gist is None else {"auto": asdict(call.gist)}
-    return {**asdict(call.needs), **({"headers": headers} if headers else {}), **gist}
+    needs = {name: getattr(call.needs, name) for name in NEEDS}  # plain values: `asdict` would copy each
+    return {**needs, **({"headers": headers} if headers else {}), **gist}
 
 
 def _ms(seconds: float | None) -> float | None:

@@ -117,3 +117,9 @@ def changed_accounts(before: Snapshot, after: Snapshot) -> Iterator[tuple[str, s
             gone = found is None and bool(provider.accounts)
             if moved or gone or (found is not None and found.api_key != account.api_key):
                 yield provider.id, account.id
+
+
+def changed_combos(before: Snapshot, after: Snapshot) -> Iterator[str]:
+    """Yield the ids of combos that are others now, or gone."""
+    now = {combo.id: combo for combo in after.combos.values()}
+    return (combo.id for combo in before.combos.values() if now.get(combo.id) != combo)

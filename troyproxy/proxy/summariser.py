@@ -68,6 +68,7 @@ class Summariser:
         try:
             async with asyncio.timeout_at(since + target.limit_s):
                 response = await self._gear.upstream.send(self._request(target, body))
+            self._gear.measuring.heard(target.account, response.headers)
             try:
                 async with asyncio.timeout_at(since + target.limit_s):
                     return await self._read(target, response, len(body))

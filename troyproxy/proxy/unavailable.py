@@ -35,9 +35,9 @@ class Refusals:
         return error
 
     def _error(self, call: Call, members: Iterable[Candidate], skips: Sequence[Skip]) -> NoEligibleMember:
-        details = [{"member": skip.spec, "reason": str(skip.reason)} for skip in skips]
+        details = [_detail(skip) for skip in skips]
         members = list(members)
-        told = "; ".join(f"{skip.spec}: {self._reason(skip, members)}" for skip in skips[:20]) or "it has no members"
+        told = "; ".join(f"{skip.member}: {self._reason(skip, members)}" for skip in skips[:20]) or "it has no members"
         name = call.resolution.canonical[:200] if call.resolution is not None else ""
         if skips and all(skip.reason is SkipReason.CONTEXT for skip in skips):
             return _too_long(call, members, details)
@@ -66,7 +66,8 @@ class Refusals:
         """Return the reason with the class of the failure behind a cooldown."""
         if skip.reason is not SkipReason.COOLDOWN:
             return str(skip.reason)
-        pairs = (pair for member in members if member.spec == skip.spec for pair in self._pairs(member))
+        mine = (m for m in members if m.spec == skip.spec and skip.account in {None, m.account})
+        pairs = (pair for member in mine for pair in self._pairs(member))
         locks = [lock for pair in pairs if (lock := self._health.cooldown(*pair)) is not None]
         return f"{skip.reason} ({min(locks, key=lambda lock: lock.until).error_class})" if locks else str(skip.reason)
 
@@ -75,6 +76,11 @@ class Refusals:
         if provider is not None:
             for account in accounts_of(provider, model, candidate.account, self._clock.now()):
                 yield provider.id, account.id, model
+
+
+def _detail(skip: Skip) -> dict[str, str]:
+    told = {"member": skip.spec, "reason": str(skip.reason)}
+    return told if skip.account is None else {**told, "account": skip.account}
 
 
 def _without_names(call: Call, skips: Sequence[Skip]) -> str:

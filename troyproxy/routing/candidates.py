@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from troyproxy.catalog.models import UNKNOWN, Model
 from troyproxy.catalog.providers import Provider
@@ -22,11 +22,12 @@ class Candidate:
     weight: float = 1.0
     spread: bool = False
     """One of several that stand for a member without a pinned account (`expansion`)."""
+    identity: str = field(init=False, compare=False, repr=False)
+    """What a cursor remembers: the spec, and the account if pinned. Asked for so often that it is kept."""
 
-    @property
-    def identity(self) -> str:
-        """What a cursor remembers: the spec, and the account if pinned."""
-        return self.spec if self.account is None else f"{self.spec}#{self.account}"
+    def __post_init__(self) -> None:
+        identity = self.spec if self.account is None else f"{self.spec}#{self.account}"
+        object.__setattr__(self, "identity", identity)
 
     @property
     def member(self) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Self
 
 from troyproxy.routing.members import Candidate, Group, leaves
 from troyproxy.routing.needs import Needs
@@ -33,11 +34,23 @@ class SkipReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """One member that was left out. *provider* is its id, empty when unknown."""
+    """One member that was left out. *provider* is its id, empty when unknown; *account*: where it is pinned to one."""
 
     spec: str
     reason: SkipReason
     provider: str = ""
+    account: str | None = None
+
+    @classmethod
+    def of(cls, candidate: Candidate, reason: SkipReason) -> Self:
+        """Return that *candidate* is left out for *reason*."""
+        provider = candidate.provider.id if candidate.provider is not None else ""
+        return cls(candidate.spec, reason, provider, candidate.account)
+
+    @property
+    def member(self) -> str:
+        """The spec, and the account if pinned."""
+        return self.spec if self.account is None else f"{self.spec}#{self.account}"
 
 
 def shortfall(candidate: Candidate, needs: Needs, *, deny_unknown: bool) -> SkipReason | None:
@@ -47,9 +60,10 @@ def shortfall(candidate: Candidate, needs: Needs, *, deny_unknown: bool) -> Skip
     """
     if candidate.provider is None:
         return SkipReason.UNKNOWN_PROVIDER
-    for wanted, has, reason in _requirements(candidate, needs):
-        if wanted and (has is False or (has is None and deny_unknown)):
-            return reason
+    if needs.tools or needs.vision or needs.json or needs.audio:
+        for wanted, has, reason in _requirements(candidate, needs):
+            if wanted and (has is False or (has is None and deny_unknown)):
+                return reason
     window = candidate.facts.limits.context
     return SkipReason.CONTEXT if window is not None and room_needed(candidate, needs) > window else None
 

@@ -120,7 +120,7 @@ class _Run:
     def _judge(self, candidate: Candidate) -> bool:
         reason = self.eligible(candidate)
         if reason is not None:
-            self.skipped.append(Skip(candidate.spec, reason, candidate.provider.id if candidate.provider else ""))
+            self.skipped.append(Skip.of(candidate, reason))
         return reason is None
 
 

@@ -6,7 +6,7 @@ it can say for each account why it is out.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Final
@@ -32,14 +32,14 @@ def auto_pool(snapshot: Snapshot, only: Collection[str] | None = None) -> tuple[
 def pool_of(combo: Combo, snapshot: Snapshot) -> tuple[Candidate, ...]:
     """Return the pool of a stored combo without members: its ``candidatePool``, or everything that is connected."""
     auto = combo.config.get("auto")
-    only = auto.get("candidatePool") if isinstance(auto, dict) else None
+    only = auto.get("candidatePool") if isinstance(auto, Mapping) else None
     return auto_pool(snapshot, only if isinstance(only, list | tuple) and only else None)
 
 
 def unknown_in_pool(combo: Combo, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the names in ``candidatePool`` that mean no configured provider."""
     auto = combo.config.get("auto")
-    names = auto.get("candidatePool") if isinstance(auto, dict) else None
+    names = auto.get("candidatePool") if isinstance(auto, Mapping) else None
     given = names if isinstance(names, list | tuple) else ()
     return tuple(name for name in given if isinstance(name, str) and snapshot.provider(name) is None)
 
@@ -56,8 +56,8 @@ def _of_provider(provider: Provider, *, every: bool) -> Iterator[Candidate]:
 
 def _models(provider: Provider, account: Account | None, *, every: bool) -> Sequence[str]:
     """Return the ids that an account stands for: its own list, else its default model, or all of the provider's."""
-    if account is not None and account.models:
-        return _listed(provider, account.models)[:MOST_MODELS]
+    if account is not None and account.models and (listed := _listed(provider, account.models)):
+        return listed[:MOST_MODELS]
     if every and provider.models:
         return tuple(provider.models)[:MOST_MODELS]
     own = account.default_model if account is not None else None

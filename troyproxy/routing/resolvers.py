@@ -54,11 +54,14 @@ def root_of(
 
     Raises InvalidRequest when *header_provider* names no configured provider, whatever was asked for.
     """
+    _preferred(snapshot, header_provider, key_provider)
+    if resolution.kind is NameKind.AUTO:
+        return Group(Combo(resolution.canonical, resolution.canonical, strategy=AUTO), auto_pool(snapshot))
+    if resolution.kind is not NameKind.DEFAULT:
+        return units_of(resolution, snapshot)
     pool = resolve_default(
         snapshot, wants_tools=wants_tools, header_provider=header_provider, key_provider=key_provider
     )
-    if resolution.kind is NameKind.AUTO:
-        return Group(Combo(resolution.canonical, resolution.canonical, strategy=AUTO), auto_pool(snapshot))
     return units_of(resolution, snapshot, pool=pool)
 
 

@@ -177,7 +177,7 @@ PARSERS: Final[Mapping[str, Rule]] = MappingProxyType(
         "redis_url": Rule(
             _redis_url,
             "a redis://, rediss:// or unix:// URL",
-            "shares cooldowns and circuits of instances",
+            "shares cooldowns, circuits and measurements of instances",
             secret=True,
         ),
         "secret_key": _secret("encrypts upstream keys at rest; generated for SQLite"),

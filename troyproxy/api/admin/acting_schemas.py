@@ -34,7 +34,12 @@ CHAT: Final[Schema] = titled(
 )
 ROUTING: Final[Mapping[str, str]] = {
     "x-troy-provider": "The provider that is preferred where the name leaves a choice.",
-    "x-troy-wants-tools": "`1`: only members that take tools.",
+    "x-troy-wants-tools": "`1`: `default` takes only models that take tools.",
+    "x-troy-mode": "`auto`: a pack, a variant, or an alias such as `fast`.",
+    "x-troy-budget-usd": "`auto`: what this request may cost.",
+    "x-troy-budget-policy": "`auto`: `cheapest` or `strict`.",
+    "x-troy-task": "`auto`: what the request is about, instead of a guess.",
+    "x-troy-session": "The conversation, for what is remembered of it.",
 }
 MEMBER: Final = exactly(
     member=TEXT,
@@ -57,6 +62,25 @@ NAME: Final = exactly(
     suffix_effort=nullable(TEXT),
     how=TEXT,
 )
+FACTORS: Final = {"type": "object", "additionalProperties": NUMBER}
+DECISION: Final = titled(
+    "AutoDecision",
+    {
+        "type": "object",
+        "description": "What the auto engine decided for one combo: weights, factors, scores, memory, exclusions.",
+        "properties": {
+            "combo": TEXT,
+            "task": TEXT,
+            "specificity": NUMBER,
+            "weights": FACTORS,
+            "incident": FLAG,
+            "known": FLAG,
+            "explored": FLAG,
+            "candidates": {"type": "array", "items": {"type": "object"}},
+        },
+        "required": ["combo", "task", "specificity", "weights", "incident", "known", "explored", "candidates"],
+    },
+)
 EXPLANATION: Final = titled(
     "Explanation",
     exactly(
@@ -77,6 +101,7 @@ EXPLANATION: Final = titled(
         ),
         members=listing(MEMBER),
         order=listing(TEXT),
+        auto=listing(DECISION),
         refused=nullable({"type": "object", "description": "The error that the client would get: `status`, `error`."}),
         seed=TEXT,
     ),

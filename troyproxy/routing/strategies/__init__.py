@@ -15,7 +15,7 @@ from troyproxy.routing.strategies.quotas import fill_first, reset_aware
 from troyproxy.routing.strategies.remembered import context_relay, lkgp
 from troyproxy.routing.strategies.turns import round_robin, strict_random
 
-__all__ = ["BY_ACCOUNT", "STRATEGIES", "fallback"]
+__all__ = ["BY_ACCOUNT", "STRATEGIES", "TO_LEAVES", "fallback"]
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     "fallback": fallback,
@@ -37,3 +37,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {
 
 BY_ACCOUNT: Final = frozenset({"fill-first", "p2c", "least-used", "reset-aware", "lkgp", "context-relay", "auto"})
 """Strategies that choose between accounts: a member without a pinned one stands for each of its provider's."""
+TO_LEAVES: Final = frozenset(
+    {"auto", "cost-optimized", "context-optimized", "fill-first", "reset-aware", "p2c", "least-used"}
+)
+"""Strategies that go by measures of single models: combos inside them are taken apart first."""
