@@ -26,6 +26,11 @@ NOT_DRAWN = {
     "troyproxy_params_adapted_total",
     "troyproxy_config_revision",
     "troyproxy_shared_state_up",
+    "troyproxy_auto_score",
+    "troyproxy_auto_picks_total",
+    "troyproxy_auto_explorations_total",
+    "troyproxy_auto_exclusions_total",
+    "troyproxy_auto_incident",
     "troyproxy_rate_limited_total",
     "troyproxy_budget_remaining_ratio",
 }

@@ -83,3 +83,9 @@ def test_a_track_is_bounded_and_its_figures_are_sane(steps: list[tuple[float, bo
     assert 0 <= found.recent <= len(steps)
     assert found.success_rate is None or 0 <= found.success_rate <= 1
     assert found.p50_ms is None or found.p95_ms is None or found.p50_ms <= found.p95_ms
+
+
+def test_the_newest_attempt_is_told_at_once() -> None:
+    track = tracked((NOW, True, None))
+    track.note(NOW + 0.5, ok=None)
+    assert (track.last_used_at, track.recent(NOW + 0.5)) == (NOW + 0.5, 2)

@@ -24,6 +24,7 @@ KEY = "client-key-0123456789"
 NARROW_KEY = "narrow-key-0123456789"
 BRISK = Pace(linger_s=0.0, retry_s=0.01, retry_max_s=0.02, heartbeat_s=0.01, drain_s=5.0)
 
+NO_DEMO = "# without the demo provider\n"
 FILE = f"""
 providers:
   alpha:
@@ -88,16 +89,18 @@ def build(
     *,
     wiring: Wiring | None = None,
     text: str = FILE,
-    demo: bool = True,
     **options: object,
 ) -> House:
-    """Return a gateway that is not started; its file, which says *text*, and its database lie in *folder*."""
+    """Return a gateway that is not started; its file, which says *text*, and its database lie in *folder*.
+
+    The demo provider is there, unless the file begins with `NO_DEMO`.
+    """
     first = configured(folder, text=text, **options)
     store = SqlStore(
         f"sqlite+aiosqlite:///{folder}/troy.db", secret_key=SecretBox.generate(), clock=SystemClock(), pace=BRISK
     )
     wiring = wiring or Wiring()
-    wiring.clock, wiring.store, wiring.demo = clock, wiring.store or store, demo
+    wiring.clock, wiring.store, wiring.demo = clock, wiring.store or store, not text.startswith(NO_DEMO)
     again = lambda: load({"TROY_ADMIN_TOKEN": TOKEN}, config=first.path, options=options)  # noqa: E731 -- short
     gateway = create_app(first, load_again=again, wiring=wiring)
     return House(gateway, store, clock, folder / "troyproxy.yaml", gateway)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tests.api.house import KEY, House, build
+from tests.api.house import KEY, NO_DEMO, House, build
 from tests.asgi import Exchange
 from tests.fakes import FakeClock, FakeResponse, Reply
 from tests.proxy.rig import COMPLETION
@@ -18,7 +18,7 @@ OTHER_KEY: Final = "other-key-0123456789"
 LIMITED_KEY: Final = "limited-key-0123456789"
 PROVIDERS: Final = ("quick", "cheap", "clever", "roomy")
 LATENCY_S: Final[Mapping[str, float]] = {"quick": 0.1, "cheap": 3.0, "clever": 2.8, "roomy": 2.9}
-LOW: Final = ((b"x-ratelimit-limit-requests", b"100"), (b"x-ratelimit-remaining-requests", b"60"))
+LOW: Final = ((b"x-ratelimit-limit-requests", b"100"), (b"x-ratelimit-remaining-requests", b"40"))
 TRUSTED: Final = 12
 """Answers after which a latency is believed."""
 FILE: Final = f"""
@@ -26,11 +26,11 @@ providers:
   quick:
     base_url: http://127.0.0.1:9/v1
     accounts: [{{name: A, api_key: quick-secret}}]
-    models: {{m: {{price: {{input: 6, output: 6}}, fitness: {{default: 0.5}}}}}}
+    models: {{m: {{price: {{input: 6, output: 6}}, fitness: {{default: 0.3}}}}}}
   cheap:
     base_url: http://127.0.0.1:9/v1
     accounts: [{{name: A, api_key: cheap-secret}}]
-    models: {{m: {{price: {{input: 0.1, output: 0.1}}, fitness: {{default: 0.5}}}}}}
+    models: {{m: {{price: {{input: 0.1, output: 0.1}}, fitness: {{default: 0.3}}}}}}
   clever:
     base_url: http://127.0.0.1:9/v1
     accounts: [{{name: A, api_key: clever-secret}}]
@@ -38,7 +38,7 @@ providers:
   roomy:
     base_url: http://127.0.0.1:9/v1
     accounts: [{{name: A, api_key: roomy-secret}}]
-    models: {{m: {{price: {{input: 6, output: 6}}, fitness: {{default: 0.5}}}}}}
+    models: {{m: {{price: {{input: 6, output: 6}}, fitness: {{default: 0.3}}}}}}
 combos:
   outer: {{members: [quick/m, inner]}}
   inner: {{strategy: auto, members: [cheap/m, clever/m], config: {{auto: {{modePack: cost-saver}}}}}}
@@ -46,6 +46,16 @@ keys:
   - {{name: all, key: {KEY}}}
   - {{name: other, key: {OTHER_KEY}}}
   - {{name: limited, key: {LIMITED_KEY}, models: ["cheap/*"]}}
+"""
+
+
+def written(accounts: str, models: str = "{m: {}, n: {}}", more: str = "") -> str:
+    """Return a file with one provider, and *more*."""
+    return f"""
+providers:
+  quick: {{base_url: "http://127.0.0.1:9/v1", {accounts}, models: {models}}}
+{more}
+keys: [{{name: all, key: {KEY}}}]
 """
 
 
@@ -62,7 +72,8 @@ class Answering:
     async def send(self, request: UpstreamRequest) -> UpstreamResponse:
         name = request.provider.id
         self.asked.append(name)
-        self._clock.move(self.latency_s.get(name, 0.0))
+        uneven = 1.0 + 0.2 * (len(self.asked) % 2)
+        self._clock.move(self.latency_s.get(name, 0.0) * uneven)
         status = self.sick.get(name, 200)
         body = COMPLETION if status == 200 else {"error": {"message": "no", "type": "server_error"}}
         headers = ((b"content-type", b"application/json"), *self.headers.get(name, ()))
@@ -81,7 +92,7 @@ class Pool:
         database = f"sqlite+aiosqlite:///{folder}/troy.db"
         settings = {"database_url": database, "auto_exploration": 0.0, **options}
         self.house: House = build(
-            folder, self.clock, wiring=Wiring(upstream=self.upstream), text=text, demo=False, **settings
+            folder, self.clock, wiring=Wiring(upstream=self.upstream), text=NO_DEMO + text, **settings
         )
 
     async def ask(self, model: str = "auto", key: str = KEY, text: str = "hi", **headers: str) -> Exchange:
@@ -104,11 +115,11 @@ class Pool:
                 await self.ask(f"{name}/m")
         self.upstream.asked.clear()
 
-    async def explain(self, model: str = "auto", text: str = "hi", **more: object) -> Any:  # noqa: ANN401 -- JSON
+    async def explain(self, model: str = "auto", text: str = "hi", task: str = "", **more: object) -> Any:  # noqa: ANN401 -- JSON
         """Return what explain says of the auto engine; a second has passed since the last plan."""
         self.clock.move(1.0)
         body = {"model": model, "messages": [{"role": "user", "content": text}], "max_tokens": 1000, **more}
-        answer = await self.house.post("/api/explain", body)
+        answer = await self.house.post("/api/explain", body, x_troy_task=task)
         assert answer.status == 200, answer.body
         return answer.json()
 
@@ -117,3 +128,11 @@ class Pool:
         told = (await self.explain(**asked))["auto"][0]["candidates"]
         row = next(each for each in told if each["candidate"] == candidate)
         return {**row["factors"], "score": row["score"]}
+
+    async def open(self, name: str) -> None:
+        """Let a provider's circuit open."""
+        self.upstream.sick[name] = 500
+        for _ in range(6):
+            await self.ask(f"{name}/m")
+        circuits = (await self.house.get("/api/status"))["circuits"]
+        assert [each["state"] for each in circuits if each["provider"] == name] == ["open"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import socket
+from typing import Any, Never
 
 import pytest
 
@@ -82,6 +83,17 @@ async def test_explain_tells_pinned_accounts_apart(house: House) -> None:
     await house.post("/api/combos", {"name": "pinned", "members": members})
     body = await explained(house, model="pinned")
     assert [(m["account"], m["reason"]) for m in body["members"]] == [("gone", "no-account"), ("team-b", None)]
+
+
+@pytest.mark.parametrize("model", ["filed", "auto"])
+async def test_explain_opens_no_socket(house: House, monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    def refuse(*_: object) -> Never:
+        raise AssertionError("explain opens no socket")
+
+    for method in ("connect", "connect_ex", "bind", "listen", "sendto"):
+        monkeypatch.setattr(socket.socket, method, refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    assert (await explained(house, model=model))["order"]
 
 
 async def test_explain_reads_the_routing_headers(house: House) -> None:

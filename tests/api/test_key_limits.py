@@ -38,9 +38,8 @@ async def opened(
     """Run a gateway with one limited key; `alpha` answers with *replies*."""
     key = Key("key-1", "limited", digest_of(SECRET.encode()), limits=limits, models=models)
     wiring = Wiring(upstream=FakeUpstream(alpha=replies), keys=(key,))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(houses, "FILE", houses.FILE.replace("gpt-x: {", PRICED))
-        house = build(folder, FakeClock(EVENING, manual=True), wiring=wiring, **options)
+    text = houses.FILE.replace("gpt-x: {", PRICED)
+    house = build(folder, FakeClock(EVENING, manual=True), wiring=wiring, text=text, **options)
     async with house.gateway:
         yield house
 

@@ -109,3 +109,9 @@ def test_a_record_is_bounded_and_its_place_is_told_at_any_time(steps: list[tuple
         record = attempted(record, now, ok=ok)
         assert len(record.outcomes) <= WINDOW
         assert place(record, now) in Place
+
+
+def test_an_attempt_that_is_older_than_the_probe_gives_no_lease_back() -> None:
+    record = leased(excluded(FRESH, 0.0), 300.0, limit_s=15.0)
+    assert returned(record, began=299.0) is record
+    assert returned(FRESH) is FRESH

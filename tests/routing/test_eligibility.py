@@ -4,7 +4,7 @@ import pytest
 
 from tests.routing.builders import candidate, combo, model, provider, snapshot
 from troyproxy.catalog.models import Capabilities, Model
-from troyproxy.routing.eligibility import SkipReason, embedding_model, model_name, room_needed, shortfall
+from troyproxy.routing.eligibility import Skip, SkipReason, embedding_model, model_name, room_needed, shortfall
 from troyproxy.routing.members import Candidate, expand
 from troyproxy.routing.needs import Needs
 
@@ -101,3 +101,8 @@ def test_embeddings_stay_with_the_first_members_model(
 
 def test_the_same_model_at_two_providers_has_one_name() -> None:
     assert model_name("vendor/emb-1") == model_name("emb-1")
+
+
+def test_a_skip_names_its_member_with_the_account_if_pinned() -> None:
+    skips = [Skip("a/m", SkipReason.CIRCUIT, "a", account) for account in (None, "one")]
+    assert [skip.member for skip in skips] == ["a/m", "a/m#one"]

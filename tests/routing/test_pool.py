@@ -34,7 +34,7 @@ def test_every_account_stands_for_the_default_model_and_a_keyless_provider_for_i
     [
         ({"models": ("m1", "new")}, ["m1", "new"]),
         ({"models": ("m*",)}, ["m1", "m2"]),
-        ({"models": ("z*",)}, []),
+        ({"models": ("z*",)}, ["m2"]),
         ({"default_model": "x3"}, ["x3"]),
         ({}, ["m2"]),
     ],

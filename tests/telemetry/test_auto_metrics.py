@@ -1,4 +1,3 @@
 """What the auto engine does, as metrics."""
 
 from __future__ import annotations
-

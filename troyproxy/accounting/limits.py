@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final, Self
 
 MINUTE_S: Final = 60.0
+_DAY_S: Final = 86_400.0
 NEARLY: Final = 1e-6
 """What a level may lack and still be enough: who waits exactly as long as told must not miss by a rounding."""
 
@@ -90,12 +91,12 @@ class Standing:
 
 def day_of(at: float) -> str:
     """Return the UTC day of a moment, ``2027-01-15``."""
-    return _utc(at).strftime("%Y-%m-%d")
+    return _utc(at).date().isoformat()
 
 
 def month_of(at: float) -> str:
     """Return the UTC month of a moment, ``2027-01``."""
-    return _utc(at).strftime("%Y-%m")
+    return day_of(at)[:7]
 
 
 def next_day(at: float) -> float:
@@ -122,7 +123,8 @@ def _utc(at: float) -> datetime:
 def brought_to(account: Account, limits: Limits, now: float) -> Account:
     """Return *account* at *now*: refilled, and with nothing spent in a day or month that has just begun."""
     gone_s = max(0.0, now - account.at)
-    day, month = day_of(now), month_of(now)
+    day = account.day if account.day and now // _DAY_S == account.at // _DAY_S else day_of(now)
+    month = day[:7]
     return Account(
         at=now,
         requests=_refilled(account.requests, limits.requests, gone_s),
@@ -162,21 +164,34 @@ def _needed(limits: Limits, tokens: int) -> float:
 
 def charged(here: Account, tokens: int) -> Account:
     """Return the account after one request of about so many *tokens*, whether or not there was room for it."""
-    return replace(here, requests=here.requests - 1, tokens=here.tokens - tokens)
+    return _with(here, here.requests - 1, here.tokens - tokens, here.day_usd, here.month_usd)
 
 
 def settled(here: Account, limits: Limits, *, tokens: int, day_usd: float, month_usd: float) -> Account:
     """Return the account after a request has ended: *tokens* come back (less than 0: are charged), money is spent."""
     level = math.inf if limits.tokens is None else min(limits.tokens, here.tokens + tokens)
-    return replace(here, tokens=level, day_usd=here.day_usd + day_usd, month_usd=here.month_usd + month_usd)
+    return _with(here, here.requests, level, here.day_usd + day_usd, here.month_usd + month_usd)
 
 
 def raised(here: Account, other: Account) -> Account:
     """Return the account with what *other* knows to be spent in the same day and month, if that is more."""
-    return replace(
-        here,
-        day_usd=max(here.day_usd, other.day_usd) if here.day == other.day else here.day_usd,
-        month_usd=max(here.month_usd, other.month_usd) if here.month == other.month else here.month_usd,
+    day_usd = max(here.day_usd, other.day_usd) if here.day == other.day else here.day_usd
+    month_usd = max(here.month_usd, other.month_usd) if here.month == other.month else here.month_usd
+    if day_usd == here.day_usd and month_usd == here.month_usd:
+        return here
+    return _with(here, here.requests, here.tokens, day_usd, month_usd)
+
+
+def _with(here: Account, requests: float, tokens: float, day_usd: float, month_usd: float) -> Account:
+    """Return *here* with other levels and sums; `replace` costs several times as much, and every request does this."""
+    return Account(
+        at=here.at,
+        requests=requests,
+        tokens=tokens,
+        day=here.day,
+        day_usd=day_usd,
+        month=here.month,
+        month_usd=month_usd,
     )
 
 

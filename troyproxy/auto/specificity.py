@@ -21,7 +21,7 @@ _FENCE: Final = re.compile(r"```")
 _INLINE: Final = re.compile(r"(?<!`)`[^`\n]{1,80}`(?!`)")
 _CONSTRUCT: Final = re.compile(
     r"\b(?:def|class|function|func|fn|interface|struct|impl|import|from|return|const|let|var|public|private|async|await"
-    r"|SELECT|INSERT|UPDATE|CREATE TABLE)\s+[\w*({\"']|=>|->|\w+\([^()\n]{0,60}\)\s*[{:;]|</?[a-z]+>|&&|\|\||[!=]==?"
+    r"|SELECT|INSERT|UPDATE|CREATE TABLE)\s+[\w*({\"']|=>|->|\w\([^()\n]{0,60}\)\s*[{:;]|</?[a-z]+>|&&|\|\||[!=]==?"
 )
 _MATH: Final = re.compile(
     r"\\(?:frac|sum|int|sqrt|lim|alpha|beta|theta|partial|mathbb|begin)|\$[^$\n]{1,80}\$|[∑∫∂√∞≤≥≠∈∀∃]"
@@ -34,12 +34,18 @@ _REASONING: Final = re.compile(
     r"|first|second|third|finally|trade-?offs?|if and only if)\b|^\s{0,8}\d{1,2}[.)]\s",
     re.IGNORECASE | re.MULTILINE,
 )
-_DOMAIN: Final = re.compile(
-    r"\b(?:kubernetes|terraform|postgres(?:ql)?|oauth|kernel|compiler|latency|throughput|mutex|concurrency|tcp|tls"
-    r"|regression|bayesian|gradient|transformer|embedding|genome|protein|diagnosis|dosage|plaintiff|statute|liability"
-    r"|contract|derivatives|amortization|hedge|ebitda|gdpr|hipaa|quantum|thermodynamics|topology|cryptograph\w+)\b",
-    re.IGNORECASE,
+_WORD: Final = re.compile(r"\w+")
+_CRYPTOGRAPHY: Final = "cryptograph"
+_DOMAIN: Final = frozenset(
+    {
+        *("kubernetes", "terraform", "postgres", "postgresql", "oauth", "kernel", "compiler", "latency"),
+        *("throughput", "mutex", "concurrency", "tcp", "tls", "regression", "bayesian", "gradient"),
+        *("transformer", "embedding", "genome", "protein", "diagnosis", "dosage", "plaintiff", "statute"),
+        *("liability", "contract", "derivatives", "amortization", "hedge", "ebitda", "gdpr", "hipaa"),
+        *("quantum", "thermodynamics", "topology"),
+    }
 )
+"""Terms of a trade. Whole words: a pattern of so many alternatives is tried at every letter."""
 
 
 def specificity(brief: Brief) -> float:
@@ -51,13 +57,20 @@ def specificity(brief: Brief) -> float:
         + min(REASONING_MOST, 2.0 * _count(_REASONING, text) + min(MESSAGES_MOST, brief.messages // 2))
         + _step(CONTEXT_STEPS, brief.est_tokens - 1)
         + _step(TOOL_STEPS, brief.tool_count)
-        + min(DOMAIN_MOST, 2.0 * len({term.lower() for term in _DOMAIN.findall(f"{brief.system[:2000]} {text}")}))
+        + min(DOMAIN_MOST, 2.0 * _terms(f"{brief.system[:2000]} {text}".lower()))
     )
 
 
 def _code(text: str) -> float:
     fences = _count(_FENCE, text) // 2
     return min(CODE_MOST, 5.0 * fences + 0.5 * _count(_INLINE, text) + 2.0 * _count(_CONSTRUCT, text))
+
+
+def _terms(text: str) -> int:
+    """Return how many terms of a trade are in *text*, which is in lower case."""
+    words = set(_WORD.findall(text))
+    others = {word for word in words if word.startswith(_CRYPTOGRAPHY) and word != _CRYPTOGRAPHY}
+    return len(words & _DOMAIN) + len(others)
 
 
 def _count(pattern: re.Pattern[str], text: str) -> int:

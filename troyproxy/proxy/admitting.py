@@ -52,7 +52,8 @@ class Admitting:
             return SkipReason.UNKNOWN_PROVIDER
         accounts = accounts_of(provider, candidate.model, candidate.account, self.now)
         if not accounts:
-            off = provider.accounts and not any(account.active for account in provider.accounts)
+            named = [a for a in provider.accounts if candidate.account in {None, a.name, a.id}]
+            off = named and not any(account.active for account in named)
             return SkipReason.DISABLED if off else SkipReason.NO_ACCOUNT
         if self.health.admission(provider.id, candidate.model) is Admission.DENY:
             return SkipReason.CIRCUIT

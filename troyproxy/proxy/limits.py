@@ -66,7 +66,8 @@ class LimitKeeper:
         counted = await self._ask(key, limits, tokens)
         kept = self._here(key, limits)
         if counted is None:
-            kept.account, refused = rules.admit(kept.account, limits, kept.account.at, tokens)
+            refused = rules.lacking(kept.account, limits, tokens)
+            kept.account = kept.account if refused is not None else rules.charged(kept.account, tokens)
             kept.apart = kept.apart or self.sharing is not None
             account = kept.account
         else:
@@ -90,8 +91,9 @@ class LimitKeeper:
         """The request, which arrived *at*, has used so many tokens and cost so much. Never waits."""
         key, kept = ticket.key, self._here(ticket.key)
         here, limits = kept.account, kept.limits
-        day_usd = usd if rules.day_of(at) == here.day else 0.0
-        month_usd = usd if rules.month_of(at) == here.month else 0.0
+        day = rules.day_of(at)
+        day_usd = usd if day == here.day else 0.0
+        month_usd = usd if day.startswith(here.month) else 0.0
         tokens = ticket.tokens - used
         kept.account = rules.settled(here, limits, tokens=tokens, day_usd=day_usd, month_usd=month_usd)
         back = tokens if ticket.shared and limits.tokens is not None else 0
