@@ -35,8 +35,9 @@ check: $(VENV)/.dev ## everything that must hold besides the tests
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_migrations.py tests/test_lock.py
 
-bench: $(VENV)/.dev ## what the gateway costs, as a ratio to the upstream called directly, and what a million usage rows cost
+bench: $(VENV)/.dev ## what the gateway costs, as a ratio to the upstream called directly; what planning costs, and a million usage rows
 	@$(BIN)/python -m tests.bench
+	@$(BIN)/python -m tests.bench.planning
 	@$(BIN)/python -m tests.bench.database
 
 soak: $(VENV)/.dev ## 200 clients against upstreams that fail, for three minutes (SOAK_SECONDS=30: half a one); then the books are compared

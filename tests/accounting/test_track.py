@@ -57,6 +57,13 @@ def test_figures_are_reckoned_at_most_once_a_second() -> None:
     assert track.measures(NOW + 1.0).samples == 2
 
 
+def test_figures_of_which_nothing_is_new_are_good_for_a_minute() -> None:
+    track = tracked((NOW, True, 5.0))
+    before = track.measures(NOW)
+    assert track.measures(NOW + 59.0) is before
+    assert track.measures(NOW + 60.0) is not before
+
+
 def test_a_clock_that_went_back_does_not_keep_old_figures() -> None:
     track = tracked((NOW, True, 5.0))
     before = track.measures(NOW)

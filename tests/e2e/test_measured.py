@@ -65,6 +65,15 @@ def leads(gateway: Gateway, name: str) -> str:
     return str(told["order"][0])
 
 
+def test_what_an_account_used_of_its_quota_survives_kill_9(gateway: Gateway, upstreams: Upstreams) -> None:
+    upstreams.script("kept", HEALTHY)
+    asked = [account(gateway, "kept") for _ in range(QUOTA)]
+    until(lambda: sum(row["provider"] == "kept" for row in gateway.rows()) == QUOTA)
+    gateway.kill()
+    gateway.start()
+    assert (asked, account(gateway, "kept")) == (["A=ok"] * QUOTA, "B=ok")
+
+
 def test_instances_count_an_accounts_quota_together(gateway: Gateway, other: Gateway, upstreams: Upstreams) -> None:
     upstreams.script("shared", HEALTHY)
     assert [account(gateway, "shared") for _ in range(QUOTA)] == ["A=ok"] * QUOTA

@@ -17,7 +17,7 @@ from troyproxy.catalog.keys import Key
 from troyproxy.catalog.models import Model, Price
 from troyproxy.catalog.providers import Account, Provider
 from troyproxy.catalog.snapshot import Snapshot, build
-from troyproxy.proxy.call import Call
+from troyproxy.proxy.call import Call, MemoryKey
 from troyproxy.proxy.outcome import Target
 from troyproxy.resilience.classes import ErrorClass
 from troyproxy.routing.candidates import candidate_of
@@ -91,7 +91,9 @@ class AutoDesk(Desk):
         return Target(candidate, found, account, self.clock.now(), limit_s=limit_s)
 
     @contextmanager
-    def attempt(self, name: str, outcome: str = "ok", *, whole: bool = True) -> Iterator[Target]:
+    def attempt(
+        self, name: str, outcome: str = "ok", *, whole: bool = True, remember: tuple[MemoryKey, ...] = ()
+    ) -> Iterator[Target]:
         """Make an attempt that ends with *outcome* when the test has done what it does meanwhile."""
         target = self.target(name)
         self.measuring.began(target)
@@ -99,7 +101,7 @@ class AutoDesk(Desk):
         record = AttemptRecord(
             name, "m", target.account.name, outcome, 200 if outcome == "ok" else 500, target.started_at, 100.0
         )
-        self.measuring.ended(target, record, whole=whole)
+        self.measuring.ended(target, record, whole=whole, remember=remember)
 
     def attempts(self, name: str, outcomes: str, word: str = ErrorClass.TRANSIENT) -> None:
         """Make attempts one after another: ``+`` goes well, anything else fails as *word* says."""

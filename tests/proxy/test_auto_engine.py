@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from random import Random
 
 import pytest
 
-from tests.fakes import FakeClock
-from tests.proxy.auto_desk import FIVE, AutoDesk, priced, providers, skipped
+from tests.fake_attempts import FakeSharedAttempts
+from tests.fakes import FakeClock, settle
+from tests.proxy.auto_desk import FIVE, KEYLESS, AutoDesk, priced, providers, skipped
 from tests.proxy.rig import combo, model, provider
 from troyproxy.accounting.finished import Finished
 from troyproxy.catalog.combos import Member
@@ -16,6 +18,7 @@ from troyproxy.errors import BudgetExceeded
 from troyproxy.proxy.auto_engine import SHOWN
 from troyproxy.proxy.explain import explain
 from troyproxy.proxy.learned import LearnedParameters
+from troyproxy.proxy.measure_sharing import MeasureSharing
 from troyproxy.routing.candidates import candidate_of
 
 STRICT = {"x-troy-budget-policy": "strict", "x-troy-budget-usd": "0.000001"}
@@ -162,6 +165,28 @@ def test_what_failed_elsewhere_is_forgotten_here(desk: AutoDesk, ok: bool | None
 def test_others_failures_exclude_nobody_here(desk: AutoDesk) -> None:
     desk.measuring.learn([Finished("p0", "m", "A", desk.clock.now(), False)] * 20)
     assert "p0" in desk.order()
+
+
+@pytest.mark.anyio
+async def test_instances_that_share_know_what_served_at_another(clock: FakeClock) -> None:
+    here, there = AutoDesk(clock), AutoDesk(clock)
+    shared = FakeSharedAttempts()
+    ways = [
+        MeasureSharing(way, desk.measuring, clock)
+        for way, desk in ((shared, here), (FakeSharedAttempts(shared), there))
+    ]
+    for way in ways:
+        await way.join()
+    call = here.plan("auto/lkgp", key=KEYLESS)
+    with here.attempt("p4", remember=call.remember):
+        pass
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(way.follow()) for way in ways]
+        await settle()
+        for task in tasks:
+            task.cancel()
+    assert there.order("auto/lkgp", key=KEYLESS)[0] == "p4"
+    assert there.order("auto/lkgp")[0] == "p0"
 
 
 def test_a_seed_makes_a_plan_again(clock: FakeClock) -> None:

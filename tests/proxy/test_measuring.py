@@ -99,7 +99,6 @@ def test_a_candidate_without_a_pinned_account_is_read_as_the_combo_of_its_accoun
 
 def test_a_provider_without_keys_is_measured_too(desk: Desk) -> None:
     local = provider("local", "tiny", accounts="", auth=NO_AUTH)
-    assert desk.measuring.accounts(candidate_of(local, "tiny")) == ["local-keyless"]
     assert reading(desk, candidate_of(local, "tiny")) == Reading()
 
 

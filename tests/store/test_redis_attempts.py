@@ -140,3 +140,12 @@ def test_the_door_opens_with_a_url_only() -> None:
     assert isinstance(shared_attempts("redis://127.0.0.1:1/0"), RedisAttempts)
     with pytest.raises(ConfigError):
         shared_attempts("nonsense")
+
+
+async def test_what_a_success_is_remembered_under_is_told_as_it_is(pair: tuple[RedisAttempts, RedisAttempts]) -> None:
+    one, other = pair
+    mine = Finished(
+        "alpha", "m1", "A", 1.0, ok=True, remember=(("k1", "-", "auto@0.0", "(0.1,)"), ("k1", "s", "b", ""))
+    )
+    await one.exchange([mine])
+    assert await other.exchange([]) == [mine]

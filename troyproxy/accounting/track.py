@@ -19,6 +19,8 @@ SAMPLES: Final = 200
 """Latencies that are kept; older ones go first."""
 FRESH_S: Final = 1.0
 """How long reckoned figures are good for."""
+IDLE_S: Final = 60.0
+"""The same where nothing was noted since: then they only age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class Measures:
 class Track:
     """The running record of one candidate."""
 
-    __slots__ = ("_hours", "_last_used_at", "_latencies", "_minutes", "_reckoned")
+    __slots__ = ("_hours", "_last_used_at", "_latencies", "_minutes", "_noted", "_reckoned")
 
     def __init__(self) -> None:
         self._minutes: deque[list[int]] = deque(maxlen=61)
@@ -54,12 +56,15 @@ class Track:
         self._latencies: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._last_used_at = 0.0
         self._reckoned: tuple[float, Measures] | None = None
+        self._noted = False
+        """Whether something was noted since the figures were reckoned."""
 
     def note(self, at: float, *, ok: bool | None, latency_ms: float | None = None) -> None:
         """Write down one attempt that began at *at* (unix seconds); *ok* None: it says nothing of the candidate.
 
         Attempts come about in order; one that is older than the newest counts with the newest minute and hour.
         """
+        self._noted = True
         self._last_used_at = max(self._last_used_at, at)
         _slot(self._minutes, int(at // MINUTE_S), 1)[1] += 1
         if ok is not None:
@@ -77,9 +82,9 @@ class Track:
         return sum(slot[1] for slot in self._minutes if slot[0] > now // MINUTE_S - 60)
 
     def measures(self, now: float) -> Measures:
-        """Return the figures at *now*, or those of less than a second before."""
-        if self._reckoned is None or not 0 <= now - self._reckoned[0] < FRESH_S:
-            self._reckoned = (now, self._reckon(now))
+        """Return the figures at *now*, or those of less than a second before; of a minute, if nothing was noted."""
+        if self._reckoned is None or not 0 <= now - self._reckoned[0] < (FRESH_S if self._noted else IDLE_S):
+            self._reckoned, self._noted = (now, self._reckon(now)), False
         return self._reckoned[1]
 
     def _reckon(self, now: float) -> Measures:

@@ -150,8 +150,11 @@ def _points(brief: Brief) -> dict[Task, float]:
     gist = brief.last if len(brief.last) <= GIST else f"{brief.last[:HEAD]}\n{brief.last[HEAD - GIST :]}"
     opening, text, system = gist[:OPENING].lower(), gist[OPENING:].lower(), brief.system[:HEAD].lower()
     for task, weight, sign in _WORDS:
-        points[task] += weight * (LEAD * _times(sign, opening) + _times(sign, text) / 2)
-        points[task] += weight * SYSTEM_SHARE * min(1, _times(sign, system))
+        points[task] += weight * LEAD * _times(sign, opening)
+        if text:  # short requests have no more than an opening
+            points[task] += weight * _times(sign, text) / 2
+        if system:
+            points[task] += weight * SYSTEM_SHARE * min(1, _times(sign, system))
     for task, weight, sign in _SHAPES:
         points[task] += weight * min(1, _times(sign, gist))
     if _DIFF.search(gist):

@@ -5,10 +5,10 @@ Asked for every member of every plan, so whatever holds for the whole plan is lo
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from troyproxy.proxy.accounts import accounts_of
+from troyproxy.catalog.providers import Account
 from troyproxy.proxy.handoff import Relief
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.resilience.breaker import Admission
@@ -16,6 +16,9 @@ from troyproxy.routing.eligibility import SkipReason, model_name, shortfall
 from troyproxy.routing.globs import allowed
 from troyproxy.routing.members import Candidate
 from troyproxy.routing.needs import Needs
+
+Carriers = Callable[[Candidate], Sequence[Account]]
+"""Returns the accounts that may carry a candidate now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +33,11 @@ class Admitting:
     vectors: str | None
     """The one model whose vectors are wanted."""
     health: HealthKeeper
+    circuits: Collection[tuple[str, str]]
+    """Provider and model of each circuit that is not closed now."""
     cooling: Collection[str]
     """Providers of which something is cooling down now."""
-    now: float
+    carriers: Carriers
 
     def reason(self, candidate: Candidate) -> SkipReason | None:
         """Return why *candidate* is left out, or None when it may be tried."""
@@ -50,12 +55,13 @@ class Admitting:
         provider = candidate.provider
         if provider is None:
             return SkipReason.UNKNOWN_PROVIDER
-        accounts = accounts_of(provider, candidate.model, candidate.account, self.now)
+        accounts = self.carriers(candidate)
         if not accounts:
             named = [a for a in provider.accounts if candidate.account in {None, a.name, a.id}]
             off = named and not any(account.active for account in named)
             return SkipReason.DISABLED if off else SkipReason.NO_ACCOUNT
-        if self.health.admission(provider.id, candidate.model) is Admission.DENY:
+        turned = (provider.id, candidate.model) in self.circuits
+        if turned and self.health.admission(provider.id, candidate.model) is Admission.DENY:
             return SkipReason.CIRCUIT
         if provider.id not in self.cooling:
             return None

@@ -155,10 +155,6 @@ class Measuring:
             error_rate=best.error_rate,
         )
 
-    def accounts(self, candidate: Candidate) -> Sequence[str]:
-        """Return the names of the accounts that may carry *candidate* now, best priority first."""
-        return [account.name for account in self._accounts(candidate, self._clock.now())]
-
     def _accounts(self, candidate: Candidate, now: float) -> Sequence[Account]:
         provider = candidate.provider
         return () if provider is None else accounts_of(provider, candidate.model, candidate.account, now)

@@ -58,7 +58,7 @@ class Planner:
         self._policy, self._observer = policy, observer
         self._refusals = Refusals(health, clock)
         self._states: LRUCache[str, State] = LRUCache(STATES)
-        self._roots = Roots(measuring.accounts, clock.now)
+        self._roots = Roots(clock)
 
     def plan(self, call: Call) -> Plan:
         """Plan *call*, apply the effects, note the skips. Raises when no member is left, or the key may not."""
@@ -97,8 +97,9 @@ class Planner:
             globs=globs,
             vectors=embedding_model(root) if call.route == "/v1/embeddings" else None,
             health=self._health,
+            circuits=self._health.circuits(now),
             cooling=self._health.cooling(now),
-            now=now,
+            carriers=self._roots.carriers,
         )
         groups = {circle_of(group.combo): group for group in groups_of(root)}
         run = self._run(call, groups, needs)
