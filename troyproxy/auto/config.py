@@ -45,16 +45,16 @@ def read_auto(raw: object) -> AutoConfig:
     if not isinstance(raw, Mapping):
         raise BadAuto([("", "must be an object")])
     problems = [(str(name), f"is unknown; allowed: {', '.join(FIELDS)}") for name in raw if name not in FIELDS]
-    read = {
-        "pool": _pool(raw.get("candidatePool"), problems),
-        "weights": _weights(raw, problems),
-        "exploration": _number(raw, "explorationRate", 1.0, problems),
-        "budget_usd": _number(raw, "budgetUsd", math.inf, problems),
-        "strict": _one_of(raw, "budgetPolicy", POLICIES, problems) == "strict",
-    }
+    config = AutoConfig(
+        pool=_pool(raw.get("candidatePool"), problems),
+        weights=_weights(raw, problems),
+        exploration=_number(raw, "explorationRate", 1.0, problems),
+        budget_usd=_number(raw, "budgetUsd", math.inf, problems),
+        strict=_one_of(raw, "budgetPolicy", POLICIES, problems) == "strict",
+    )
     if problems:
         raise BadAuto(problems)
-    return AutoConfig(**read)  # type: ignore[arg-type]  # fields by name
+    return config
 
 
 def _pool(value: object, problems: list[tuple[str, str]]) -> tuple[str, ...]:

@@ -24,7 +24,6 @@ from troyproxy.proxy.reader import read_whole
 from troyproxy.proxy.recording import Recorder
 from troyproxy.proxy.relay import StreamRelay
 from troyproxy.proxy.report import commit_headers, passed_headers
-from troyproxy.resilience.classify import Failure
 from troyproxy.resilience.faults import Fault
 from troyproxy.wire import chat, json
 from troyproxy.wire.headers import build_headers
@@ -64,10 +63,10 @@ class Attempt:
             async with asyncio.timeout_at(min(since + own_s, self._deadline)):
                 return await self._gear.upstream.send(self._request(body))
         except UpstreamFailed as exc:
-            return Broken(self._failure(fault=exc.fault, body_sent=exc.body_sent))
+            return Broken(self._target.failure(fault=exc.fault, body_sent=exc.body_sent))
         except TimeoutError:
             fault = Fault.TIMEOUT_FIRST_BYTE if self._call.stream else Fault.TIMEOUT_TOTAL
-            return Broken(self._failure(fault=fault))
+            return Broken(self._target.failure(fault=fault))
         finally:
             self._call.ledger.upstream_s += self._loop.time() - since
 
@@ -97,7 +96,7 @@ class Attempt:
     async def _read(self, response: UpstreamResponse) -> Broken | Served:
         self._gear.measuring.heard(self._target.account, response.headers)
         if response.status not in STATUSES:
-            return Broken(self._failure(fault=Fault.PROTOCOL))
+            return Broken(self._target.failure(fault=Fault.PROTOCOL))
         if not 200 <= response.status < 300:
             return await self._error(response)
         if self._call.passing:
@@ -162,7 +161,7 @@ class Attempt:
                 await read_whole(response, limit=policy.max_body, into=body)
         except (TimeoutError, UpstreamFailed):
             pass  # the status alone is a verdict; what came of the body is kept
-        failure = self._failure(response.status, headers=response.headers, body=bytes(body[:CLASSIFIED]))
+        failure = self._target.failure(response.status, headers=response.headers, body=bytes(body[:CLASSIFIED]))
         told = discreet(response.headers, self._target.account.api_key)
         return Broken(failure, Answer(response.status, told, bytes(body[: policy.max_body])))
 
@@ -173,13 +172,13 @@ class Attempt:
             async with asyncio.timeout_at(self._deadline):
                 fits = await read_whole(response, limit=self._gear.policy.max_body, into=body)
         except UpstreamFailed as exc:
-            return Broken(self._failure(fault=exc.fault))
+            return Broken(self._target.failure(fault=exc.fault))
         except TimeoutError:
-            return Broken(self._failure(fault=Fault.TIMEOUT_TOTAL))
+            return Broken(self._target.failure(fault=Fault.TIMEOUT_TOTAL))
         finally:
             self._call.ledger.upstream_s += self._loop.time() - since
         if not fits:
-            return Broken(self._failure(fault=Fault.PROTOCOL), message="the upstream's answer is too large")
+            return Broken(self._target.failure(fault=Fault.PROTOCOL), message="the upstream's answer is too large")
         return await self._judge(response, bytes(body))
 
     async def _judge(self, response: UpstreamResponse, body: bytes) -> Broken | Served:
@@ -187,15 +186,15 @@ class Attempt:
         usage = read_usage(value)
         error = chat.error_of(value)
         if error is not None:
-            failure = self._failure(chat.error_code(error), body=body[:CLASSIFIED], in_band=True)
+            failure = self._target.failure(chat.error_code(error), body=body[:CLASSIFIED], in_band=True)
             return Broken(failure, usage=usage, message=chat.error_message(error))
         if not _is_answer(self._call.route, value):
             fault = Fault.NOT_A_COMPLETION if body.strip() else Fault.EMPTY
-            return Broken(self._failure(fault=fault, body=body[:CLASSIFIED]), usage=usage)
+            return Broken(self._target.failure(fault=fault, body=body[:CLASSIFIED]), usage=usage)
         can_reject = self._target.can_reject
         verdicts = [gate.judge(value, can_reject) for gate in self._call.gates]
         if GateVerdict.REJECT in verdicts:
-            return Broken(self._failure(fault=Fault.LEAK), usage=usage)
+            return Broken(self._target.failure(fault=Fault.LEAK), usage=usage)
         self._commit(response)
         self._account_for(usage or self._estimate(body))
         await self._client.whole(response.status, self._head(response), body)
@@ -224,10 +223,6 @@ class Attempt:
         ledger.first_token_s = now - call.started
         self._recorder.served(response.status)
         ledger.say(f"commit {target.candidate.spec} #{target.account.name}")
-
-    def _failure(self, status: int | None = None, **given: object) -> Failure:
-        named = {"provider": self._target.provider.id, "model": self._target.candidate.model, "body_sent": True}
-        return Failure(status=status, **{**named, **given})  # type: ignore[arg-type]  # fields by name
 
 
 def _decoded(body: bytes) -> object:

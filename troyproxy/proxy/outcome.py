@@ -8,6 +8,7 @@ from troyproxy.accounting.usage import Usage
 from troyproxy.catalog.providers import Account, Provider
 from troyproxy.ports import Headers
 from troyproxy.resilience.classify import Failure
+from troyproxy.resilience.faults import Fault
 from troyproxy.routing.members import Candidate
 
 
@@ -26,6 +27,28 @@ class Target:
     """Another eligible member is left, so a gate may send the walk on."""
     seed: int | None = None
     """What the jitter of a lock is drawn with, so that the same request can be walked again; None = by chance."""
+
+    def failure(
+        self,
+        status: int | None = None,
+        *,
+        fault: Fault | None = None,
+        headers: Headers = (),
+        body: bytes = b"",
+        in_band: bool = False,
+        body_sent: bool = True,
+    ) -> Failure:
+        """Return what went wrong here, for the classifier; *body_sent*: the upstream may have taken the request."""
+        return Failure(
+            status=status,
+            headers=headers,
+            body=body,
+            fault=fault,
+            provider=self.provider.id,
+            model=self.candidate.model,
+            body_sent=body_sent,
+            in_band=in_band,
+        )
 
 
 @dataclass(frozen=True, slots=True)

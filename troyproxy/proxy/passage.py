@@ -20,7 +20,6 @@ from troyproxy.proxy.call import Call
 from troyproxy.proxy.client import Client
 from troyproxy.proxy.outcome import Broken, Served, Target
 from troyproxy.proxy.policy import WalkPolicy
-from troyproxy.resilience.classify import Failure
 from troyproxy.resilience.faults import Fault
 from troyproxy.wire import chat, json
 from troyproxy.wire.headers import media_type
@@ -94,7 +93,7 @@ class Passage:
         self.usage = read_usage(value)
         error = _failure_in(value)
         if error is not None:
-            failure = self._failure(chat.error_code(error), body=body[:CLASSIFIED], in_band=True)
+            failure = self._target.failure(chat.error_code(error), body=body[:CLASSIFIED], in_band=True)
             return Broken(failure, usage=self.usage, message=chat.error_message(error))
         await self._client.whole(response.status, self._commit(), body)
         return Served(self.usage)
@@ -135,23 +134,10 @@ class Passage:
 
     def _cut(self, fault: Fault) -> Served:
         self._call.ledger.truncated = True
-        return Served(self.usage, cut=self._failure(fault=fault))
+        return Served(self.usage, cut=self._target.failure(fault=fault))
 
     def _broken(self, fault: Fault, message: str = "") -> Broken:
-        return Broken(self._failure(fault=fault), message=message)
-
-    def _failure(
-        self, status: int | None = None, *, fault: Fault | None = None, body: bytes = b"", in_band: bool = False
-    ) -> Failure:
-        return Failure(
-            status=status,
-            body=body,
-            fault=fault,
-            provider=self._target.provider.id,
-            model=self._target.candidate.model,
-            body_sent=True,
-            in_band=in_band,
-        )
+        return Broken(self._target.failure(fault=fault), message=message)
 
 
 class _Ear:

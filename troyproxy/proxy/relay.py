@@ -138,24 +138,11 @@ class StreamRelay:
         return Broken(self._said(error), usage=self._tally.usage, message=chat.error_message(error))
 
     def _broken(self, fault: Fault) -> Broken:
-        return Broken(self._failure(fault=fault), usage=self._tally.usage)
+        return Broken(self._target.failure(fault=fault), usage=self._tally.usage)
 
     def _said(self, error: object) -> Failure:
         """Return the failure that an error object under a 200 tells of."""
-        return self._failure(chat.error_code(error), body=json.encode({"error": error}), in_band=True)
-
-    def _failure(
-        self, status: int | None = None, *, fault: Fault | None = None, body: bytes = b"", in_band: bool = False
-    ) -> Failure:
-        return Failure(
-            status=status,
-            body=body,
-            fault=fault,
-            provider=self._target.provider.id,
-            model=self._target.candidate.model,
-            body_sent=True,
-            in_band=in_band,
-        )
+        return self._target.failure(chat.error_code(error), body=json.encode({"error": error}), in_band=True)
 
     # --- COMMITTED ---
 
@@ -239,7 +226,9 @@ class StreamRelay:
         return await self._error_event("upstream_error", message, failure, 502 if ours else failure.status or 502)
 
     async def _cut(self, code: str, message: str, fault: Fault) -> Served:
-        return await self._error_event(code, message, self._failure(fault=fault), 504 if code == "timeout" else 502)
+        return await self._error_event(
+            code, message, self._target.failure(fault=fault), 504 if code == "timeout" else 502
+        )
 
     async def _error_event(self, code: str, message: str, failure: Failure, status: int) -> Served:
         ledger = self._call.ledger

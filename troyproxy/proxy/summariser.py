@@ -17,7 +17,6 @@ from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.outcome import Broken, Target
 from troyproxy.proxy.reader import read_whole
 from troyproxy.proxy.recording import Recorder
-from troyproxy.resilience.classify import Failure
 from troyproxy.resilience.faults import Fault
 from troyproxy.wire import chat, json
 from troyproxy.wire.headers import build_headers
@@ -75,9 +74,9 @@ class Summariser:
             finally:
                 await response.aclose()
         except UpstreamFailed as exc:
-            return Broken(_failure(target, fault=exc.fault, body_sent=exc.body_sent))
+            return Broken(target.failure(fault=exc.fault, body_sent=exc.body_sent))
         except TimeoutError:
-            return Broken(_failure(target, fault=Fault.TIMEOUT_TOTAL))
+            return Broken(target.failure(fault=Fault.TIMEOUT_TOTAL))
         finally:
             self._call.ledger.upstream_s += self._loop.time() - since
 
@@ -99,10 +98,10 @@ class Summariser:
         body = bytearray()
         fits = await read_whole(response, limit=self._gear.policy.max_body, into=body)
         if not fits or response.status not in STATUSES:
-            return Broken(_failure(target, fault=Fault.PROTOCOL))
+            return Broken(target.failure(fault=Fault.PROTOCOL))
         if not 200 <= response.status < 300:
             told = bytes(body[:CLASSIFIED])
-            return Broken(_failure(target, response.status, headers=response.headers, body=told))
+            return Broken(target.failure(response.status, headers=response.headers, body=told))
         return _judged(target, response.status, bytes(body), asked)
 
 
@@ -112,18 +111,13 @@ def _judged(target: Target, status: int, body: bytes, asked: int) -> Summed | Br
     usage = read_usage(value)
     error = chat.error_of(value)
     if error is not None:
-        failure = _failure(target, chat.error_code(error), body=body[:CLASSIFIED], in_band=True)
+        failure = target.failure(chat.error_code(error), body=body[:CLASSIFIED], in_band=True)
         return Broken(failure, usage=usage)
     if not chat.is_completion(value):
         fault = Fault.NOT_A_COMPLETION if body.strip() else Fault.EMPTY
-        return Broken(_failure(target, fault=fault, body=body[:CLASSIFIED]), usage=usage)
+        return Broken(target.failure(fault=fault, body=body[:CLASSIFIED]), usage=usage)
     guessed = estimate(estimate(0, asked).output, len(body))
     return Summed(status, usage or guessed, summary_in(value))
-
-
-def _failure(target: Target, status: int | None = None, **given: object) -> Failure:
-    named = {"provider": target.provider.id, "model": target.candidate.model, "body_sent": True}
-    return Failure(status=status, **{**named, **given})  # type: ignore[arg-type]  # fields by name
 
 
 def _decoded(body: bytes) -> object:

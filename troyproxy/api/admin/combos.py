@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import quote
 
+from troyproxy.api.admin.in_force import InForce, file_of
 from troyproxy.api.admin.operation import Operation
 from troyproxy.api.admin.paging import CURSOR, cut, limit, page_schema
 from troyproxy.api.admin.resource import AdminRequest, Answer
@@ -23,12 +23,12 @@ from troyproxy.api.admin.schemas import (
     titled,
     with_warnings,
 )
-from troyproxy.api.admin.versions import etag, expected_version
+from troyproxy.api.admin.stored import Stored
 from troyproxy.api.services import Services
 from troyproxy.catalog.combos import STRATEGY_NAMES, Combo
 from troyproxy.catalog.providers import Origin
-from troyproxy.errors import ConfigError, Conflict, InvalidRequest, StoreUnavailable
-from troyproxy.proxy.combo_book import READ_ONLY, ComboBook, Written, as_written, combo_shape
+from troyproxy.errors import Conflict, InvalidRequest, StoreUnavailable
+from troyproxy.proxy.combo_book import READ_ONLY, ComboBook, as_written, combo_shape
 
 PATH: Final = "/api/combos"
 TAG: Final = "combos"
@@ -50,14 +50,14 @@ WRITTEN: Final = titled("WrittenCombo", with_warnings(FIELDS))
 GONE: Final = titled("Removed", exactly(id=TEXT, deleted=FLAG, warnings=listing(TEXT)))
 
 
-class Combos:
-    """The handlers. A write is in force in this process when it is answered; others follow within a second."""
+class Combos(Stored[Combo]):
+    """The handlers."""
+
+    path = PATH
 
     def __init__(self, services: Services) -> None:
-        path = services.configuration.path
-        file = f"the config file {path.name}" if path is not None else "the configuration"
-        self._book = ComboBook(services.store, lambda: services.snapshots.current, file=file)
-        self._store, self._snapshots = services.store, services.snapshots
+        self._book = ComboBook(services.store, lambda: services.snapshots.current, file=file_of(services))
+        super().__init__(self._book, InForce(services))
 
     def operations(self) -> list[Operation]:
         """Return what can be done with combos."""
@@ -83,44 +83,14 @@ class Combos:
         entries, after = await self._book.entries(), request.value(CURSOR)
         return Answer(cut(entries, lambda combo: combo.id, as_written, after, request.value(LIMIT)))
 
-    async def create(self, request: AdminRequest) -> Answer:
-        """``POST /api/combos``: 201 with its place."""
-        combo, warnings = await self._written(await self._book.create(await request.payload()))
-        return _answer(combo, warnings, status=201, location=f"{request.root}{PATH}/{quote(combo.id, safe='')}")
-
-    async def read(self, request: AdminRequest) -> Answer:
-        """``GET /api/combos/{id}``."""
-        return _answer(await self._book.find(request.id))
-
-    async def replace(self, request: AdminRequest) -> Answer:
-        """``PUT /api/combos/{id}``: the whole combo anew."""
-        raw, version = await request.payload(), await self._expected(request)
-        return _answer(*await self._written(await self._book.replace(request.id, raw, version)))
-
-    async def change(self, request: AdminRequest) -> Answer:
-        """``PATCH /api/combos/{id}``: the given fields anew."""
-        raw, version = await request.payload(), await self._expected(request)
-        return _answer(*await self._written(await self._book.change(request.id, raw, version)))
-
     async def remove(self, request: AdminRequest) -> Answer:
         """``DELETE /api/combos/{id}``."""
-        combo = await self._book.remove(request.id, await self._expected(request))
-        _, warnings = await self._written((combo, []))
+        combo = await self._book.remove(request.id, await self.expected(request))
+        _, warnings = await self.written((combo, []))
         return Answer({"id": combo.id, "deleted": True, "warnings": warnings})
 
-    async def _expected(self, request: AdminRequest) -> int | None:
-        return expected_version(request, (await self._book.find(request.id)).version)
+    def id_of(self, entry: Combo) -> str:
+        return entry.id
 
-    async def _written(self, written: Written) -> Written:
-        """Bring a write into force here before it is answered. It is stored, whatever the config file says by now."""
-        combo, warnings = written
-        try:
-            await self._snapshots.reload(await self._store.control.revision())
-        except (ConfigError, StoreUnavailable) as exc:
-            return combo, [*warnings, f"stored, but not in force yet: {exc}"]
-        return combo, warnings
-
-
-def _answer(combo: Combo, warnings: object = (), *, status: int = 200, location: str | None = None) -> Answer:
-    headers = {"etag": etag(combo.version), **({"location": location} if location is not None else {})}
-    return Answer({**as_written(combo), "warnings": warnings}, status, headers)
+    def told(self, entry: Combo) -> dict[str, object]:
+        return as_written(entry)

@@ -15,6 +15,7 @@ from troyproxy.api.admin.schemas import (
     listing,
     nullable,
     one_of,
+    properties_of,
     titled,
 )
 from troyproxy.auto.tiers import EconomicTier
@@ -50,7 +51,7 @@ _TOLD: Final[dict[str, Schema]] = {
 MODEL_LISTED: Final = titled("ListedModel", exactly(**_TOLD))
 MODEL_ANSWER: Final = titled("Model", exactly(**_TOLD, warnings=listing(TEXT)))
 _SENT: Final = body_of(MODEL, ignored=READ_ONLY, partial=True)
-_PROPERTIES: Final[dict[str, object]] = {**_SENT["properties"]}  # type: ignore[dict-item]
+_PROPERTIES: Final = properties_of(_SENT)
 MODEL_NEW: Final = titled("NewModel", {**_SENT, "properties": {**_PROPERTIES, "id": TEXT}, "required": ["id"]})
 MODEL_CHANGE: Final = titled("ModelChange", {**_SENT, "properties": {**_PROPERTIES, "id": nullable(TEXT)}})
 GONE: Final = titled("RemovedModel", exactly(id=TEXT, deleted=FLAG, warnings=listing(TEXT)))

@@ -57,10 +57,15 @@ def titled(title: str, schema: Schema) -> dict[str, object]:
 
 def with_warnings(schema: Schema) -> dict[str, object]:
     """Return the schema of an object of *schema* (made by `exactly`) that carries ``warnings``, too."""
+    return exactly(**properties_of(schema), warnings=listing(TEXT))
+
+
+def properties_of(schema: Schema) -> Mapping[str, Schema]:
+    """Return the members of an object of *schema*. Raises TypeError where it describes no object."""
     properties = schema["properties"]
     if not isinstance(properties, Mapping):
         raise TypeError("the schema has no properties")
-    return exactly(**properties, warnings=listing(TEXT))
+    return properties
 
 
 def body_of(shape: Shape[object], *, ignored: Collection[str] = (), partial: bool = False) -> dict[str, object]:
