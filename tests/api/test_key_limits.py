@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -17,8 +18,10 @@ from tests.fakes import FakeClock, FakeUpstream, Reply, settle
 from tests.proxy.rig import answer, good, refusal
 from troyproxy.api.wiring import Wiring
 from troyproxy.catalog.keys import Key
+from troyproxy.errors import StoreUnavailable
 from troyproxy.proxy.authenticator import digest_of
 from troyproxy.proxy.limited_keys import LOOK_S
+from troyproxy.proxy.spending import EVERY_S
 
 pytestmark = pytest.mark.anyio
 SECRET = "limited-key-0123456789"
@@ -209,8 +212,15 @@ async def test_refusals_and_budgets_are_measured(tmp_path: Path) -> None:
     assert page["key_limits"] == {"shared": None}
 
 
-async def test_a_database_that_cannot_be_read_refuses_nobody(tmp_path: Path) -> None:
+async def test_a_database_that_cannot_be_read_refuses_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: str) -> NoReturn:
+        raise StoreUnavailable("gone")
+
     async with opened(tmp_path, CENT, *[answer()] * 2) as house:
-        await house.store.stop()
+        monkeypatch.setattr(house.store.sums, "spent_since", broken)
         await settle()
+        await house.clock.advance(EVERY_S)
+        assert "what keys have spent cannot be read" in caplog.text
         assert [(await ask(house)).status for _ in range(3)] == [200, 200, 402]

@@ -176,6 +176,12 @@ def heard_after_s(one: Gateway, other: Gateway, database: str, name: str) -> flo
     commanded(one, database, "keys", "revoke", name)
     until(lambda: statuses() == [401, 401], within_s=SOON_S)
     revoked_at: float = one.admin("GET", f"/api/keys/{name}").json()["revoked_at"]
+
+    def heard_at() -> float:
+        """Return when the later of the two took the change in; a request may have found it out before that."""
+        return min(float(each.status()["config"]["loaded_at"]) for each in (one, other))
+
+    until(lambda: heard_at() >= revoked_at, within_s=SOON_S)
     return max(float(each.status()["config"]["loaded_at"]) for each in (one, other)) - revoked_at
 
 

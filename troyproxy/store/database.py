@@ -22,6 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from troyproxy.errors import ConfigError, Conflict, StoreUnavailable, ValidationFailed
+from troyproxy.store.lending import Lending
 from troyproxy.store.tables import CONTROL
 
 _DRIVERS: Final = {
@@ -168,6 +169,7 @@ class Database:
         self.url = url
         self._engine = create_engine(url)
         self._writing = self._engine.execution_options(**WRITES)
+        self._lending = Lending(self._engine)
         self._direct = _direct_engine(url) if is_sqlite(url) else None
         self._thread = _one_thread()
 
@@ -175,14 +177,14 @@ class Database:
     async def read(self) -> AsyncIterator[AsyncConnection]:
         """Open a connection to read from. Raises StoreUnavailable."""
         with store_errors():
-            async with self._engine.connect() as connection:
+            async with self._lending.lend(self._engine) as connection:
                 yield connection
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncConnection]:
         """Open a transaction, committed at the end. Raises StoreUnavailable, ValidationFailed, IntegrityError."""
         with store_errors():
-            async with self._writing.begin() as connection:
+            async with self._lending.lend(self._writing) as connection, connection.begin():
                 yield connection
 
     async def insert(self, work: Callable[[Connection], None]) -> None:
@@ -222,7 +224,7 @@ class Database:
         self._thread = _one_thread()
         if self._direct is not None:
             self._direct.dispose()
-        await self._engine.dispose()
+        await self._lending.close()
 
 
 def _one_thread() -> ThreadPoolExecutor:
