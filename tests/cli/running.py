@@ -28,7 +28,7 @@ def command(*words: str) -> list[str]:
 def environment(**env: str) -> dict[str, str]:
     """Return an environment in which the package is found."""
     path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    return {**os.environ, "PYTHONPATH": path, **env}
+    return {**os.environ, "PYTHONPATH": path, "TROY_DRAIN_S": "0", **env}
 
 
 def once(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -87,6 +87,15 @@ async def serving(app: App, **options: int) -> AsyncIterator[tuple[asyncio.Strea
             finally:
                 writer.close()
                 server.should_exit = True
+
+
+async def comes(look: Callable[[], bool]) -> None:
+    """Wait for what the server's loop is about to do."""
+    for _ in range(100_000):
+        if look():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it did not come")
 
 
 async def rest(reader: asyncio.StreamReader) -> bytes:
@@ -206,3 +215,49 @@ async def test_requests_that_were_sent_ahead_are_answered_in_turn() -> None:
         for _ in range(16):
             await reader.readuntil(b"\r\n\r\n")
     assert b"".join(app.bodies) == b"0123456789abcdef"
+
+
+async def test_an_idle_connection_ends_with_the_server() -> None:
+    app = App()
+    async with serving(app) as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        assert app.server is not None
+        app.server.should_exit = True
+        assert await rest(reader) == b""
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HTTP/1.1\r\nho"], ids=["nothing", "half a head"])
+async def test_a_request_that_is_on_its_way_when_the_server_ends_is_served_as_the_last_one(begun: bytes) -> None:
+    app = App()
+    async with serving(app) as (reader, writer):
+        writer.write(begun)
+        await comes(lambda: [each._in_head for each in app.connections()] == [bool(begun)])
+        (connection,) = app.connections()
+        connection.shutdown()
+        writer.write(b"GET / HTTP/1.1\r\nhost: h\r\n\r\n".removeprefix(begun))
+        answer = await rest(reader)
+    assert (answer[:12], len(app.bodies)) == (b"HTTP/1.1 204", 1)
+
+
+async def test_what_has_arrived_but_was_not_read_when_the_server_ends_is_served() -> None:
+    app = App()
+    request = b"GET / HTTP/1.1\r\nhost: h\r\n\r\n"
+    async with serving(app) as (reader, writer):
+        writer.write(request)
+        await reader.readuntil(b"\r\n\r\n")
+        (connection,) = app.connections()
+        writer.write(request)  # reaches the system at once, and the server's loop only with its next round
+        connection.shutdown()
+        answer = await rest(reader)
+    assert (answer[:12], len(app.bodies)) == (b"HTTP/1.1 204", 2)
+
+
+async def test_a_request_whose_rest_never_comes_does_not_hold_the_server_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(protocol, "LAST_S", 0.0)
+    app = App()
+    async with serving(app) as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nho")
+        await comes(lambda: any(each._in_head for each in app.connections()))
+        app.connections()[0].shutdown()
+        assert await rest(reader) == b""

@@ -70,7 +70,7 @@ class Gateway:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command,
-                env={**os.environ, "PYTHONPATH": path, "TROY_PORT": str(self.port), **self._env},
+                env={**os.environ, "PYTHONPATH": path, "TROY_PORT": str(self.port), "TROY_DRAIN_S": "0", **self._env},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

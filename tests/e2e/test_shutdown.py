@@ -14,7 +14,7 @@ from tests.e2e.client import Open
 from tests.e2e.gateway import CHAT, Gateway, chat, client_headers, run_gateway
 from tests.e2e.shapes import DONE, delta, dumps, usage_event
 from tests.e2e.until import until
-from tests.e2e.upstreams import Gate, Upstreams, behind, stream
+from tests.e2e.upstreams import HEALTHY, Gate, Upstreams, behind, stream
 
 
 @pytest.fixture
@@ -65,3 +65,17 @@ def test_a_whole_answer_in_flight_arrives(gateway: Gateway, upstreams: Upstreams
 def test_an_idle_gateway_ends_at_once_with_status_0(gateway: Gateway) -> None:
     gateway.signal(signal.SIGTERM)
     assert gateway.wait() == 0
+
+
+def test_a_gateway_that_drains_serves_who_comes_and_tells_them_to_go_elsewhere(
+    tmp_path: Path, upstreams: Upstreams
+) -> None:
+    upstreams.script("alpha", HEALTHY)
+    config = {"providers": {"alpha": {"base_url": upstreams.base_url("alpha"), "auth": "none"}}}
+    with run_gateway(tmp_path, config, TROY_DRAIN_S="600") as gateway:
+        gateway.signal(signal.SIGTERM)
+        until(lambda: gateway.get("/readyz").status == 503)
+        answer = gateway.post(chat("alpha/any"))
+        assert (answer.status, answer.headers["connection"]) == (200, "close")
+        gateway.signal(signal.SIGINT)
+        assert gateway.wait() == 0

@@ -8,6 +8,7 @@ yet. So here
     trailers, chunk extensions over it  the connection ends
     silence while nothing is served     the connection ends after the keep-alive time
     a client that leaves                the request that is being served hears of it, whatever was sent behind it
+    the end of the server               what a client has sent by then is served, and nothing after it
 
 and trailers are read but never become headers: a request that is being served must not change under its reader, nor
 may anything be said behind a body that a proxy in front looks for before it (RFC 9110, section 6.5.1).
@@ -16,6 +17,8 @@ may anything be said behind a body that a proxy in front looks for before it (RF
 from __future__ import annotations
 
 import asyncio
+import socket
+from contextlib import suppress
 from typing import Final
 
 from uvicorn._types import ASGI3Application
@@ -23,6 +26,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 MAX_HEAD: Final = 1 << 21
 """Bytes that may come without the end of a head or a byte of a body. A wrong key of a megabyte is still told that."""
+LAST_S: Final = 1.0
+"""How long a stopping server waits for the rest of a request that is on its way."""
 MAX_AHEAD: Final = 8
 """Requests that may wait behind the one that is served. With more nothing is read, and a client's leaving not heard."""
 _BODY: Final = b"the head of the request is too large"
@@ -40,6 +45,8 @@ class Connection(HttpToolsProtocol):
     _in_head = False
     _served: RequestResponseCycle | None = None
     """The latest request whose turn came; `cycle` is the latest that was read."""
+    _ending = False
+    """The next request is the last."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Wait for the first request no longer than for any other."""
@@ -79,6 +86,7 @@ class Connection(HttpToolsProtocol):
         """Serve the request."""
         self._unused, self._in_head = 0, False
         super().on_headers_complete()
+        self.cycle.keep_alive = self.cycle.keep_alive and not self._ending
         if self.pipeline and len(self.pipeline) <= MAX_AHEAD:
             self.flow.resume_reading()
 
@@ -86,6 +94,23 @@ class Connection(HttpToolsProtocol):
         """Take a piece of the body."""
         self._unused = 0
         super().on_body(body)
+
+    def shutdown(self) -> None:
+        """End after what is served now. Without that: at once, but for a client whose request may be on its way."""
+        if not self._idle or not self._awaited:
+            super().shutdown()
+            return
+        self._ending = True
+        self.loop.call_later(LAST_S, self._end_if_idle)
+
+    @property
+    def _awaited(self) -> bool:
+        """Whether a request is on its way, as far as can be known: begun, or with the system, or the first one."""
+        return self.cycle is None or self._in_head or _waits(self.transport)
+
+    def _end_if_idle(self) -> None:
+        if self._idle:
+            self.transport.close()
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         self._served = cycle
@@ -104,3 +129,11 @@ class Connection(HttpToolsProtocol):
         if self._in_head and self._idle:
             self.transport.write(TOO_LARGE)
         self.transport.close()
+
+
+def _waits(transport: asyncio.Transport) -> bool:
+    """Whether the client sent something that was not read yet."""
+    found = transport.get_extra_info("socket")
+    with suppress(OSError), socket.socket(fileno=socket.dup(found.fileno())) as copy:
+        return copy.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+    return False

@@ -1,7 +1,8 @@
 """The uvicorn server of `serve`: our log, our signals, ``/metrics`` on a port of its own.
 
-At SIGTERM or SIGINT ``/readyz`` turns to 503 at once; within a tenth of a second the listener closes and idle
-connections with it; requests in flight go on for ``TROY_SHUTDOWN_S``, then they are cancelled. A second SIGINT ends
+At SIGTERM or SIGINT ``/readyz`` turns to 503 and every answer says ``Connection: close``, so that whatever balances the
+load moves on. After SIGTERM new connections are taken for another ``TROY_DRAIN_S``; then the listener closes, and idle
+connections with it. Requests in flight go on for ``TROY_SHUTDOWN_S``, then they are cancelled. A second SIGINT ends
 them now.
 """
 
@@ -26,6 +27,7 @@ from troyproxy.settings.values import Settings
 
 KEEP_ALIVE_S: Final = 75
 METRICS: Final = "/metrics"
+TICK_S: Final = 0.05
 
 
 def server_config(app: ASGIApp, settings: Settings, *, lifespan: bool = True) -> uvicorn.Config:
@@ -57,10 +59,15 @@ class Server(uvicorn.Server):
     """
 
     def __init__(
-        self, config: uvicorn.Config, on_start: Callable[[], Awaitable[None]], on_stop: Callable[[], None]
+        self,
+        config: uvicorn.Config,
+        on_start: Callable[[], Awaitable[None]],
+        on_stop: Callable[[], None],
+        *,
+        drain_s: float = 0.0,
     ) -> None:
         super().__init__(config)
-        self._on_start, self._on_stop = on_start, on_stop
+        self._on_start, self._on_stop, self._drain_s = on_start, on_stop, drain_s
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen."""
@@ -73,6 +80,39 @@ class Server(uvicorn.Server):
         self._on_stop()
         self.force_exit = self.force_exit or (self.should_exit and sig == signal.SIGINT)
         self.should_exit = True
+        if sig == signal.SIGINT:
+            self._drain_s = 0.0
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Take new connections a little longer, and whoever has connected by the end of that; then stop."""
+        now = asyncio.get_running_loop().time
+        since = now()
+        while now() - since < self._drain_s:  # noqa: ASYNC110 -- a handler of signals wakes nobody
+            await asyncio.sleep(TICK_S)
+        waiting = self._close(sockets or [])
+        for connection in waiting:
+            await asyncio.get_running_loop().connect_accepted_socket(self._protocol, connection)
+        await super().shutdown(sockets)
+
+    def _close(self, listeners: list[socket.socket]) -> list[socket.socket]:
+        """Close *listeners*, and return the connections that nobody has taken; the system would reset them."""
+        waiting = [connection for listener in listeners for connection in _not_taken(listener)]
+        for server in self.servers:
+            server.close()
+        for listener in listeners:
+            listener.close()
+        return waiting
+
+    def _protocol(self) -> Connection:
+        return Connection(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+
+
+def _not_taken(listener: socket.socket) -> Iterator[socket.socket]:
+    with contextlib.suppress(OSError):  # nobody waits
+        while True:
+            connection, _ = listener.accept()
+            connection.setblocking(False)
+            yield connection
 
 
 class SideServer(uvicorn.Server):

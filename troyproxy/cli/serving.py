@@ -11,6 +11,7 @@ from typing import Final
 
 from troyproxy.api.gateway import Gateway
 from troyproxy.app import create_app
+from troyproxy.cli.leaving import Leaving
 from troyproxy.cli.listening import Listeners, listening
 from troyproxy.cli.server import Server, SideServer, loop_factory, metrics_app, server_config
 from troyproxy.cli.start import Start
@@ -74,7 +75,9 @@ async def run_servers(
     gateway: Gateway, settings: Settings, on_start: Callable[[], Awaitable[None]], main: Listeners, side: Listeners
 ) -> None:
     """Serve *gateway*, which is started, at *main*, and its metrics at *side*, until a signal."""
-    server = Server(server_config(gateway, settings), on_start, gateway.life.stop_soon)
+    app = Leaving(gateway, lambda: gateway.life.stopping)
+    stop_soon = gateway.life.stop_soon
+    server = Server(server_config(app, settings), on_start, stop_soon, drain_s=settings.drain_s)
     beside = SideServer(server_config(metrics_app(gateway), settings, lifespan=False))
     async with asyncio.TaskGroup() as tasks:
         if side:

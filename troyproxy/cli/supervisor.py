@@ -35,7 +35,7 @@ from troyproxy.telemetry.workers import mark_dead, render_all
 
 LOGGER: Final = logging.getLogger("troyproxy")
 APART: Final = ", each with cooldowns and circuits of its own (TROY_REDIS_URL makes them share)"
-DRAIN_S: Final = 15.0
+QUEUES_S: Final = 15.0
 """How long a worker may take beyond ``TROY_SHUTDOWN_S``, to write its queues."""
 
 
@@ -64,7 +64,7 @@ class Supervisor:
             crew = Crew(
                 self._count,
                 Hiring(seat, lock),
-                grace_s=start.settings.shutdown_s + DRAIN_S,
+                grace_s=start.settings.drain_s + start.settings.shutdown_s + QUEUES_S,
                 buried=lambda name: mark_dead(folder, name),
             )
             async with signals_to(crew), self._metrics(folder, side), closing_at_stop(crew, main):
