@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from troyproxy.leaks.names import is_declared, plain
+from troyproxy.leaks.names import begins_name, is_declared, plain, spelling
 
 NAMES = frozenset({"dim_lamp", "tools.read", "Send", "send", "a-b"})
 
@@ -27,3 +27,27 @@ def test_another_name_is_not_declared(raw: str) -> None:
 
 def test_a_name_with_a_colon_and_a_word_stays_itself() -> None:
     assert plain("ns:tool") == "ns:tool"
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ("functions.dim_lamp:0", "dim_lamp"),
+        ('"dim_lamp"', "dim_lamp"),
+        ("Dim-Lamp", "dim_lamp"),
+        ("tools.read", "tools.read"),
+        ("dim_lamp<|channel|>commentary", "dim_lamp"),
+        ("default_api:dim_lamp", "dim_lamp"),
+        ("SEND", None),
+        ("other", None),
+    ],
+)
+def test_a_name_is_spelled_as_it_was_declared(raw: str, name: str | None) -> None:
+    assert spelling(raw, NAMES) == name
+
+
+@pytest.mark.parametrize(
+    ("raw", "begins"), [("dim", True), ("functions.di", True), ("func", True), ("DIM-", True), ("lamp", False)]
+)
+def test_a_beginning_of_a_name_is_known(raw: str, begins: bool) -> None:
+    assert begins_name(raw, NAMES) is begins

@@ -1,1 +1,1 @@
-"""Tool calls that a model wrote as plain text: formats, detection, suppression. Pure: no I/O, no clock."""
+"""Tool calls that a model wrote as plain text: formats, detection, suppression, repair. Pure: no I/O, no clock."""

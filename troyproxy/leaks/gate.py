@@ -1,19 +1,27 @@
 """The guard's say in the commit: an answer is not begun while its first words may still be a leaked tool call.
 
-Mode `suppress` never rejects an attempt: it only delays the commit, so that the leak can be named in a header. The
-text itself is taken out by `suppress.py`, outside the walk.
+undecided                                     PENDING: nothing is sent yet
+a leak, and another member may be asked       REJECT, in the modes that fail over
+a leak that may become a call                 PENDING to its end: only then is it known what came of it
+anything else                                 PASS: from here on `filter` edits what is relayed
 """
 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Final, NoReturn
+from typing import Final
 
-from troyproxy.leaks.pieces import is_error
-from troyproxy.leaks.suppress import find_leaks
-from troyproxy.leaks.watch import Leak, Watch
+from troyproxy.leaks.choice_watch import ChoiceWatch
+from troyproxy.leaks.filter import MAX_CHOICES
+from troyproxy.leaks.modes import LeakAction, LeakMode
+from troyproxy.leaks.options import Exhausted, Unrepairable
+from troyproxy.leaks.pieces import Piece, is_error, pieces
+from troyproxy.leaks.policy import Leak, Policy
 
-_QUIET_EVENTS: Final = 64  # role-only and empty chunks; then the walk's own bound is to decide
+_QUIET_EVENTS: Final = 64
+"""Role-only and empty chunks; then the walk's own bound is to decide."""
+_WAITING_EVENTS: Final = 16 * 1024
+"""Events that are waited for while a leak is read to its end."""
 
 
 class GateVerdict(StrEnum):
@@ -24,48 +32,108 @@ class GateVerdict(StrEnum):
     REJECT = "reject"
 
 
-class LeakMode(StrEnum):
-    """What is done about a leak. A name that is none of these raises ValueError with the allowed ones."""
-
-    OFF = "off"
-    SUPPRESS = "suppress"
-
-    @classmethod
-    def _missing_(cls, value: object) -> NoReturn:
-        raise ValueError(f"unknown leak mode {value!r}; allowed: {', '.join(cls)}")
-
-
 class LeakGate:
-    """One per request; call `reset` before each attempt's events."""
+    """One per attempt."""
 
-    def __init__(self, names: frozenset[str], mode: LeakMode) -> None:
-        """*names* are the declared tools (`arming.armed`)."""
-        self._names, self._mode = names, mode
-        self.reset()
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._choices: dict[int, ChoiceWatch] = {}
+        self._said = False
+        """Output that is no part of a leak: from here on the client has an answer."""
+        self._events = self._quiet = 0
 
     @property
-    def leaks(self) -> list[Leak]:
-        """The leaks of the current attempt."""
-        return self._leaks
+    def leak(self) -> Leak | None:
+        """The first leak whose end is known."""
+        found = ((index, watch) for index, watch in self._choices.items() if watch.evidence is not None)
+        known = (Leak(index, watch.evidence.format, watch.action) for index, watch in found if watch.action)  # type: ignore[union-attr]  # asked above
+        return next(known, None)
 
-    def reset(self) -> None:
-        """A new attempt begins: nothing an abandoned one said counts any more."""
-        self._watch, self._quiet = Watch(self._names), 0
-        self._leaks = self._watch.leaks
+    @property
+    def rejected(self) -> Leak | None:
+        """The first leak, as the reason to leave this member."""
+        found = ((index, watch.evidence) for index, watch in self._choices.items())
+        formats = ((index, evidence.format) for index, evidence in found if evidence is not None)
+        return next((Leak(index, name, LeakAction.FAILED_OVER) for index, name in formats), None)
 
     def feed(self, event: object, can_reject: bool) -> GateVerdict:  # noqa: FBT001 -- the gates' protocol
         """Take one decoded chunk of a stream."""
-        del can_reject  # this mode never does
-        if self._mode is LeakMode.OFF:
+        if not self._policy.edits or self._said:
             return GateVerdict.PASS
-        if self._watch.see(event):
-            return GateVerdict.PENDING
-        self._quiet += 1
-        opened = self._watch.decided or is_error(event) or self._quiet > _QUIET_EVENTS
-        return GateVerdict.PASS if opened else GateVerdict.PENDING
+        self._events += 1
+        spoke = False
+        for piece in pieces(event):
+            spoke = self._see(piece) or spoke
+        if is_error(event):
+            return GateVerdict.PASS
+        if self._rejects(can_reject=can_reject and not self._said):
+            return GateVerdict.REJECT
+        return GateVerdict.PASS if self._said else self._patient(spoke=spoke)
 
     def judge(self, body: object, can_reject: bool) -> GateVerdict:  # noqa: FBT001 -- the gates' protocol
-        """Take a whole, decoded completion."""
-        del can_reject
-        self._leaks = [] if self._mode is LeakMode.OFF else list(find_leaks(body, self._names))
+        """Take a whole, decoded completion: nothing of it was sent."""
+        if not self._policy.edits:
+            return GateVerdict.PASS
+        response_id = body.get("id") if isinstance(body, dict) else None
+        for piece in pieces(body, "message"):
+            watch = self._watch(piece.index)
+            if watch is not None:
+                read_whole(watch, piece, response_id if isinstance(response_id, str) else "")
+        leaked = [watch for watch in self._choices.values() if watch.evidence is not None]
+        good = len(leaked) < len(self._choices)
+        if leaked and not good and (self._rejects(can_reject=can_reject) or self._refuses()):
+            return GateVerdict.REJECT
         return GateVerdict.PASS
+
+    def _watch(self, index: int) -> ChoiceWatch | None:
+        if index not in self._choices and len(self._choices) < MAX_CHOICES:
+            self._choices[index] = ChoiceWatch(self._policy, index)
+        return self._choices.get(index)
+
+    def _see(self, piece: Piece) -> bool:
+        """Take one choice of an event; return whether it brought anything."""
+        watch = self._watch(piece.index)
+        if watch is None:
+            self._said = True
+            return True
+        if piece.structured:
+            watch.note_structured()
+        if piece.text:
+            watch.take(piece.text)
+        if piece.finish is not None:
+            watch.finish(piece.finish, "")
+        ended_well = piece.finish is not None and watch.evidence is None
+        self._said = self._said or piece.other or ended_well or watch.shown > 0
+        return bool(piece.text or piece.finish)
+
+    def _rejects(self, *, can_reject: bool) -> bool:
+        watches = [watch for watch in self._choices.values() if watch.evidence is not None]
+        if not watches or not can_reject:
+            return False
+        if self._policy.mode.rejects:
+            return True
+        failed = all(watch.action is LeakAction.SUPPRESSED for watch in watches)
+        wanted = self._policy.options.on_unrepairable is Unrepairable.FAILOVER
+        return self._policy.mode is LeakMode.REPAIR and wanted and failed
+
+    def _refuses(self) -> bool:
+        """Whether an answer that leaked is no answer, even the last one."""
+        return self._policy.mode is LeakMode.FAILOVER and self._policy.options.on_exhausted is Exhausted.ERROR
+
+    def _patient(self, *, spoke: bool) -> GateVerdict:
+        open_ones = [watch for watch in self._choices.values() if not watch.finished and watch.action is None]
+        if any(watch.capturing or watch.holding for watch in open_ones):
+            return GateVerdict.PENDING if self._events <= _WAITING_EVENTS else GateVerdict.PASS
+        if self._choices and not open_ones:
+            return GateVerdict.PASS
+        self._quiet += not spoke
+        return GateVerdict.PASS if self._quiet > _QUIET_EVENTS else GateVerdict.PENDING
+
+
+def read_whole(watch: ChoiceWatch, piece: Piece, response_id: str) -> None:
+    """Give *watch* the one piece of a whole answer."""
+    if piece.structured:
+        watch.note_structured()
+    if piece.text:
+        watch.take(piece.text)
+    watch.finish(piece.finish, response_id)

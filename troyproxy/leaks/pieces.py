@@ -1,4 +1,4 @@
-"""What the guard reads from, and takes out of, a decoded chat chunk or completion. Tolerant: odd shapes are skipped."""
+"""What the guard reads from a decoded chat chunk or completion. Tolerant: odd shapes are skipped, nothing raises."""
 
 from __future__ import annotations
 
@@ -6,36 +6,49 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-# A chunk that carries nothing but these and empty choices says nothing to a client.
-_ENVELOPE: Final = frozenset(
-    {"id", "object", "created", "model", "system_fingerprint", "service_tier", "provider", "obfuscation", "choices"}
-)
+REASONING: Final = ("reasoning_content", "reasoning")
+"""The fields in which vendors send what a model thinks."""
+_QUIET: Final = frozenset({"role", "content"})
+_CALLS: Final = ("tool_calls", "function_call")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One choice of one event. *other* = output that is not content; *structured* = real tool calls."""
+    """One choice of one event."""
 
     index: int
-    text: str
-    other: bool
-    structured: bool
-    finished: bool
+    text: str = ""
+    thoughts: tuple[tuple[str, str], ...] = ()
+    """Field and text of the reasoning in it."""
+    other: bool = False
+    """It has output that is not content: reasoning, calls, a refusal, audio."""
+    structured: bool = False
+    """It has real tool calls."""
+    finish: str | None = None
+    calls: object = None
+    """The real tool calls, as they are."""
 
 
 def pieces(event: object, part: str = "delta") -> Iterator[Piece]:
     """Yield a piece for every choice; *part* is ``delta`` for chunks and ``message`` for completions."""
-    for choice in _choices(event):
+    for choice in choices_of(event):
         body = choice.get(part)
-        body = body if isinstance(body, dict) else {}
-        structured = bool(body.get("tool_calls") or body.get("function_call"))
-        yield Piece(
-            index=_index(choice),
-            text=_text(body.get("content")),
-            other=any(value for key, value in body.items() if key not in {"role", "content"}),
-            structured=structured,
-            finished=choice.get("finish_reason") is not None,
-        )
+        yield _piece(choice, body if isinstance(body, dict) else {})
+
+
+def _piece(choice: dict[str, object], body: dict[str, object]) -> Piece:
+    finish, content = choice.get("finish_reason"), body.get("content")
+    if finish is None and len(body) == 1 and isinstance(content, str):  # almost every event of a stream
+        return Piece(index_of(choice), content)
+    return Piece(
+        index=index_of(choice),
+        text=text_of(content),
+        thoughts=tuple((name, text) for name in REASONING if (text := body.get(name)) and isinstance(text, str)),
+        other=any(value for key, value in body.items() if key not in _QUIET),
+        structured=any(body.get(name) for name in _CALLS),
+        finish=finish if isinstance(finish, str) and finish else None,
+        calls=body.get("tool_calls"),
+    )
 
 
 def is_error(event: object) -> bool:
@@ -43,55 +56,27 @@ def is_error(event: object) -> bool:
     return isinstance(event, dict) and bool(event.get("error"))
 
 
-def without_text(event: dict[str, object], leaked: frozenset[int], part: str = "delta") -> dict[str, object]:
-    """Return a copy of *event* without the content (and its logprobs) of the choices in *leaked*."""
-    choices = event.get("choices")
-    kept = [_silenced(choice, leaked, part) for choice in choices] if isinstance(choices, list) else choices
-    return {**event, "choices": kept}
-
-
-def is_silent(event: dict[str, object]) -> bool:
-    """Whether a chunk would tell the client nothing: no delta, no finish reason, no usage."""
-    if any(value for key, value in event.items() if key not in _ENVELOPE):
-        return False
-    for choice in _choices(event):
-        delta = choice.get("delta")
-        if choice.get("finish_reason") is not None or (isinstance(delta, dict) and any(delta.values())):
-            return False
-    return True
-
-
-def _silenced(choice: object, leaked: frozenset[int], part: str) -> object:
-    if not isinstance(choice, dict) or _index(choice) not in leaked or not isinstance(choice.get(part), dict):
-        return choice
-    body = {**choice[part]}
-    if isinstance(body.get("content"), list):
-        body["content"] = [item for item in body["content"] if not _part_text(item)]
-    elif part == "message" or "role" in body:
-        body["content"] = ""
-    else:
-        body.pop("content", None)
-    edited = {**choice, part: body}
-    return {**edited, "logprobs": None} if "logprobs" in edited else edited
-
-
-def _choices(event: object) -> Iterator[dict[str, object]]:
+def choices_of(event: object) -> Iterator[dict[str, object]]:
+    """Yield the choices of an event that are objects."""
     choices = event.get("choices") if isinstance(event, dict) else None
     if isinstance(choices, list):
         yield from (choice for choice in choices if isinstance(choice, dict))
 
 
-def _index(choice: dict[str, object]) -> int:
+def index_of(choice: dict[str, object]) -> int:
+    """Return the index of a choice; one that is missing or odd is 0."""
     index = choice.get("index")
     return index if isinstance(index, int) else 0
 
 
-def _text(content: object) -> str:
+def text_of(content: object) -> str:
+    """Return the text of a `content`, which may be a list of parts."""
     if isinstance(content, list):
-        return "".join(map(_part_text, content))
+        return "".join(map(part_text, content))
     return content if isinstance(content, str) else ""
 
 
-def _part_text(item: object) -> str:
+def part_text(item: object) -> str:
+    """Return the text of one part of a content."""
     text = item.get("text") if isinstance(item, dict) else None
     return text if isinstance(text, str) else ""

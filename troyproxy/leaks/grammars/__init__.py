@@ -1,0 +1,1 @@
+"""How each family writes a call as text, one module per shape. They know no schemas and no modes."""

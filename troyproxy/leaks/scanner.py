@@ -1,0 +1,298 @@
+"""Is the text of one choice, or a part of it, a tool call? It knows no chunks, frames or modes.
+
+    START    nothing but blanks, stray headers and empty shells was read    held
+    THINK    inside a think block                                           released
+    PROSE    anything else; openers outside of code are looked for          released, but for a begun opener
+    CALL     a call has begun (`confirming.py`)                             held
+    OPEN     nothing is looked for any more                                 released
+
+Any split of a text gives the same verdict, and the text that is not a leak is released whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from troyproxy.leaks.asked import Asked
+from troyproxy.leaks.confirming import Confirming, Say
+from troyproxy.leaks.evidence import Evidence, Position, Suspect
+from troyproxy.leaks.formats import canonical
+from troyproxy.leaks.held import Held
+from troyproxy.leaks.judging import Judge
+from troyproxy.leaks.lead import Turn, read_lead
+from troyproxy.leaks.openers import SECTION
+from troyproxy.leaks.options import Options, Scope, Strictness
+from troyproxy.leaks.prose import Prose
+from troyproxy.leaks.table import Look, Row, Sort, Table, Tier
+from troyproxy.leaks.tables import CLASSIC, tables
+from troyproxy.leaks.tail import residue
+
+__all__ = ["Evidence", "Position", "Scanner", "Tier", "scan"]
+
+_DEFAULT: Final = Options()
+_MOST_PASSED: Final = 1024  # pieces
+
+
+class Scanner:
+    """One per choice of one response. *leak* is final once set: from `leak.block_start` on the text is swallowed."""
+
+    def __init__(self, asked: Asked, options: Options = _DEFAULT) -> None:
+        """*asked* is what the request told, *options* what the operator did."""
+        self.leak: Evidence | None = None
+        self.overflowed = False
+        """More than `call_chars` were captured; the rest of the call is gone."""
+        self._asked, self._options, self._judge = asked, options, Judge(asked, options)
+        self._tables = tables(options.extra_openers)
+        self._first = self._tables.first
+        self._held, self._prose = Held(), Prose(self._tables)
+        self._classic = options.strictness is Strictness.MARKERS
+        self._state: Callable[[str], bool] = self._markers if self._classic else self._start
+        self._lead_at = 0
+        self._ends = Table(())
+        self._call: Confirming  # of the state `_in_call`
+        self._captured: list[str] = []
+        self._captured_chars = 0
+        self._easy = False
+        """Nothing is held, and only what `_first` finds can change anything."""
+        self._clean = 0
+        self._passed: list[str] = []
+        """Clean text since then; prose reads it when it has to."""
+
+    @property
+    def holding(self) -> bool:
+        """Whether some text is undecided."""
+        return self.leak is None and len(self._held) > 0
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether more than blanks is undecided."""
+        self._held.gather()
+        return self.leak is None and bool(self._held.canon.strip())
+
+    @property
+    def captured(self) -> str:
+        """The original text from the call's own beginning on, at most `call_chars` of it; empty without a leak."""
+        return "".join(self._captured)
+
+    def feed(self, text: str) -> int:
+        """Take the next piece of content; return how many characters of all the content are certainly clean."""
+        return self._clean if self.skim(text) else self._read(text)
+
+    def skim(self, text: str) -> bool:
+        """Take the next piece of content if one look shows that it is clean; otherwise nothing of it was read."""
+        if not self._easy or self._first.search(text):
+            return False
+        self._passed.append(text)
+        self._clean += len(text)
+        if len(self._passed) > _MOST_PASSED:
+            self._settle_passed()
+        return True
+
+    def finish(self, *, structured: bool = False) -> int:
+        """End of the choice: all is decided now. *structured* = the upstream delivered real tool calls in it.
+
+        Text that is fed afterwards is clean, or swallowed if there was a leak. Calling it twice does no harm.
+        """
+        self._settle_passed()
+        self._held.gather()
+        if self.leak is None and len(self._held):
+            self._settle(structured=structured)
+        if self.leak is None:
+            self._held.release(self._held.end)
+        self._state, self._easy, self._clean = self._open, False, self._held.base
+        return self._clean
+
+    def _read(self, text: str) -> int:
+        if self.leak is not None:
+            self._capture(text)
+            return self._clean
+        self._settle_passed()
+        self._held.take(text)
+        while self._state(text) and self.leak is None:
+            text = ""
+        idle = not len(self._held) and self.leak is None
+        self._easy = idle and self._state in (self._in_prose, self._in_thoughts, self._open)
+        self._clean = self._held.base
+        return self._clean
+
+    def _settle_passed(self) -> None:
+        if text := canonical("".join(self._passed)):
+            self._held.base += len(text)
+            if self._state == self._in_prose:
+                self._prose.passed(text)
+        self._passed = []
+
+    # --- states: each takes the new text, which is held already, and returns whether another one goes on ---
+
+    def _open(self, text: str) -> bool:
+        del text
+        self._held.gather()
+        self._held.release(self._held.end)
+        return False
+
+    def _markers(self, text: str) -> bool:
+        """The rule of the older guard: seven markers at the start, and no further check."""
+        del text
+        held = self._held
+        held.gather()
+        index = len(held.canon) - len(held.canon.lstrip())
+        row = CLASSIC.at(held.canon, index)
+        near = index < self._options.header_chars
+        if row is Look.MORE and near:
+            return False
+        if isinstance(row, Row) and near and self._options.looks_for(row.format):
+            self._leaked(Suspect(Position.START, 0, index, row, format=row.format))
+            return False
+        self._state = self._open
+        return True
+
+    def _start(self, text: str) -> bool:
+        del text
+        held = self._held
+        held.gather()
+        lead = read_lead(held.raw, held.canon, self._lead_at - held.base, held.base, self._tables)
+        if lead.at >= self._options.header_chars:
+            return self._to_prose(held.base)
+        if lead.turn is Turn.WAIT:
+            return False
+        if lead.turn is Turn.THINK and lead.row is not None:
+            self._ends = Table((Row(lead.row.ends, Sort.THOUGHT), Row(SECTION, Sort.OPENER)))
+            self._release(held.base + lead.end)
+            self._state = self._in_thoughts
+        elif lead.turn is Turn.THOUGHT and not self._prose.thought:
+            self._thought(held.base + lead.end)
+        elif lead.suspect is not None and self._is_wanted(lead.suspect):
+            self._begin(lead.suspect)
+        else:
+            self._to_prose(held.base if lead.suspect is None else lead.suspect.at + 1)
+        return True
+
+    def _in_thoughts(self, text: str) -> bool:
+        del text
+        held = self._held
+        held.gather()
+        index = 0
+        while found := self._first.search(held.canon, index):
+            index = found.start()
+            row = self._ends.at(held.canon, index)
+            if isinstance(row, Row):
+                self._thought(held.base + index + (len(row.text) if row.sort is Sort.THOUGHT else 0))
+                return True
+            if row is Look.MORE:
+                break
+            index += 1
+        self._release(held.base + index if found else held.end)
+        return False
+
+    def _in_prose(self, text: str) -> bool:
+        del text
+        held = self._held
+        held.gather()
+        keep = self._prose.read(held.raw, held.canon, held.base)
+        if self._prose.restart:
+            self._thought(self._prose.at)
+            return True
+        suspect, self._prose.suspect = self._prose.suspect, None
+        if suspect is None:
+            self._prose.let_go(held.end)
+            self._release(keep if self._prose.closers_at >= 0 else self._prose.at)
+            return False
+        self._release(suspect.begin)
+        if self._options.scope is Scope.ANYWHERE and self._is_wanted(suspect):
+            self._begin(suspect)
+        else:
+            self._prose.skip = suspect.at + 1
+        return True
+
+    def _in_call(self, text: str) -> bool:
+        call = self._call
+        answer = call.step(self._held, text)
+        if answer.say is Say.WAIT:
+            return False
+        self._held.gather()
+        if answer.say is Say.LEAK:
+            self._leaked(call.suspect)
+        elif answer.say is Say.SHELL:
+            self._lead_at, self._state = answer.until, self._start
+        elif call.suspect.position is Position.START:
+            self._to_prose(answer.until)
+        else:
+            self._prose.skip, self._state = answer.until, self._in_prose
+        return True
+
+    # --- from state to state ---
+
+    def _is_wanted(self, suspect: Suspect) -> bool:
+        asked = self._asked
+        if suspect.row is None or suspect.fence:
+            return not (asked.only_special or (asked.json_answer and suspect.row is None))
+        return suspect.tier is Tier.SPECIAL or not asked.only_special
+
+    def _begin(self, suspect: Suspect) -> None:
+        self._call = Confirming(suspect, self._judge, self._tables)
+        self._state = self._in_call
+
+    def _to_prose(self, skip: int) -> bool:
+        self._prose.restarted(self._held.base)
+        self._prose.skip, self._state = skip, self._in_prose
+        return True
+
+    def _thought(self, at: int) -> None:
+        self._prose.thought = True
+        self._release(at)
+        self._prose.restarted(at)
+        self._lead_at, self._state = at, self._start
+
+    def _release(self, until: int) -> None:
+        self._prose.before = self._held.release(until) or self._prose.before
+
+    # --- the end ---
+
+    def _settle(self, *, structured: bool) -> None:
+        if structured:
+            self._shell()
+        elif self._state == self._in_call:
+            if self._call.leaks(self._held):
+                self._leaked(self._call.suspect)
+        elif self._options.orphan_closers and not (self._classic or self._asked.only_special):
+            self._orphans()
+
+    def _shell(self) -> None:
+        """Beside real calls, markers alone are what the server's parser left."""
+        row = residue(self._held.raw)
+        if row is not None:
+            self._leaked(Suspect(Position.START, self._held.base, self._held.base, row, format=row.format or "F03"))
+
+    def _orphans(self) -> None:
+        held, prose = self._held, self._prose
+        if self._state == self._start:
+            prose.restarted(held.base)
+            prose.read(held.raw, held.canon, held.base)
+        prose.let_go(held.end)
+        wanted = self._options.scope is Scope.ANYWHERE and self._options.looks_for("orphan")
+        if wanted and prose.is_orphan:
+            self._leaked(Suspect(Position.ORPHAN, prose.closers_at, prose.closers_at, format="orphan"), Tier.MARKUP)
+
+    def _leaked(self, suspect: Suspect, tier: Tier | None = None) -> None:
+        found = suspect.evidence()
+        self.leak = Evidence(
+            found.format, tier or found.tier, found.position, found.name, found.declared, found.block_start
+        )
+        text = self._held.raw[suspect.at - self._held.base :]
+        self._held = Held(found.block_start)
+        self._capture(text)
+
+    def _capture(self, text: str) -> None:
+        room = self._options.call_chars - self._captured_chars
+        self.overflowed = self.overflowed or len(text) > room
+        self._captured.append(text[:room])
+        self._captured_chars += len(text[:room])
+
+
+def scan(text: str, asked: Asked, options: Options = _DEFAULT, *, structured: bool = False) -> Evidence | None:
+    """Return the leak in a whole text, if there is one: the verdict that any split of it gives."""
+    scanner = Scanner(asked, options)
+    scanner.feed(text)
+    scanner.finish(structured=structured)
+    return scanner.leak
