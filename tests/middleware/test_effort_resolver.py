@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from tests.asgi import post
 from tests.middleware.apps import RawApp, ask
 from troyproxy import EffortResolver
 from troyproxy.errors import ConfigError
+from troyproxy.middleware import alone
+from troyproxy.proxy.call import CHAT_PATH, Call
 
 pytestmark = pytest.mark.anyio
 
@@ -79,6 +82,49 @@ async def test_a_model_that_is_no_name_is_the_apps_to_judge(model: object) -> No
 async def test_a_request_without_a_model_is_the_apps_to_judge() -> None:
     await post(EffortResolver(app := RawApp()), b'{"messages": []}')
     assert app.bodies == [b'{"messages": []}']
+
+
+async def test_a_model_may_take_no_effort_or_no_sampling_beside_one() -> None:
+    models: dict[str, dict[str, object]] = {
+        "deaf": {"reasoning": True, "no_effort": True},
+        "picky": {"reasoning": True, "no_sampling_with_effort": True},
+    }
+    app = RawApp()
+    layer = EffortResolver(app, models)
+    await post(layer, ask(model="deaf-high", reasoning_effort="low", temperature=1))
+    await post(layer, ask(model="picky-high", temperature=1))
+    deaf, picky = (json.loads(body) for body in app.bodies)
+    assert (deaf["model"], "reasoning_effort" in deaf, deaf["temperature"]) == ("deaf", False, 1)
+    assert (picky["reasoning_effort"], "temperature" in picky) == ("high", False)
+
+
+def test_an_unknown_default_effort_is_an_error() -> None:
+    with pytest.raises(ConfigError, match=r"^default_effort: 'ultra' is unknown; allowed: none, minimal"):
+        EffortResolver(RawApp(), MODELS, "ultra")
+
+
+def decided(route: str, **fields: object) -> Call:
+    """Return a call of the gateway, whose effort is decided; low is configured."""
+    listed = alone.snapshot_of(MODELS, "low")
+    call = Call("r", 0.0, 0.0, route, snapshot=listed, payload={"model": "thinker", **fields})
+    EffortResolver(RawApp()).decide(call)
+    return call
+
+
+@pytest.mark.parametrize(("route", "level"), [(CHAT_PATH, "low"), ("/v1/completions", None), ("/v1/embeddings", None)])
+def test_the_default_is_for_chat_requests(route: str, level: str | None) -> None:
+    effort = decided(route).effort
+    assert effort is not None
+    assert effort.level == level
+
+
+def test_a_suffix_that_is_overruled_is_traced() -> None:
+    lines = decided(CHAT_PATH, model="thinker-high", reasoning_effort="medium").ledger.lines
+    assert lines[-1] == "effort: medium (from the body), which overrules the suffix high"
+
+
+def test_nothing_is_traced_of_an_effort_that_nobody_asked_for() -> None:
+    assert len(decided("/v1/completions").ledger.lines) == 1
 
 
 async def test_an_unknown_effort_is_refused() -> None:

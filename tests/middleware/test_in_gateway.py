@@ -16,7 +16,7 @@ from troyproxy.catalog.providers import NO_AUTH, Provider
 from troyproxy.catalog.snapshot import build
 from troyproxy.errors import ConfigError, RateLimited
 from troyproxy.leaks.gate import GateVerdict
-from troyproxy.leaks.suppress import Leak
+from troyproxy.leaks.policy import Leak
 from troyproxy.middleware.auth_guard import AuthGuard
 from troyproxy.middleware.bridge import Bridge
 from troyproxy.middleware.effort_resolver import EffortResolver
@@ -119,7 +119,7 @@ def answering(provider: str, body: bytes) -> Act:
 async def test_the_serving_providers_mode_decides_about_a_whole_answer(provider: str, left: str) -> None:
     call = new_call(tools=TOOLS)
     body = json.encode({"choices": [{"index": 0, "message": {"role": "assistant", "content": LEAK}}]})
-    exchange = await run(ToolLeakGuard(Endpoint(call, answering(provider, body))), call)
+    exchange = await run(ToolLeakGuard(Endpoint(call, answering(provider, body)), "suppress"), call)
     named = None if left else "F01;suppressed"
     assert (exchange.json()["choices"][0]["message"]["content"], exchange.header("x-troy-leak")) == (left, named)
 
@@ -127,7 +127,7 @@ async def test_the_serving_providers_mode_decides_about_a_whole_answer(provider:
 @pytest.mark.parametrize(("provider", "named"), [("alpha", "F01;suppressed"), ("loose", None)])
 async def test_a_leak_that_the_gate_saw_is_named_in_the_head_of_the_stream(provider: str, named: str | None) -> None:
     call = new_call(stream=True, tools=TOOLS)
-    guarded = ToolLeakGuard(Endpoint(call, streaming(provider, delta(LEAK), STOP, DONE)))
+    guarded = ToolLeakGuard(Endpoint(call, streaming(provider, delta(LEAK), STOP, DONE)), "suppress")
     assert (await run(guarded, call)).header("x-troy-leak") == named
 
 
@@ -138,7 +138,7 @@ async def test_a_gate_before_any_attempt_follows_the_setting() -> None:
     assert call.gates[0].feed({"choices": [{"index": 0, "delta": {"content": "<func"}}]}, False) is GateVerdict.PENDING
 
 
-async def test_the_leak_of_an_abandoned_attempt_is_not_named() -> None:
+async def test_the_leak_that_ended_an_attempt_is_named_in_the_head_of_the_next() -> None:
     async def act(call: Call, client: Client) -> None:
         await streaming_into(call, "alpha", delta(LEAK))
         await streaming("alpha", delta("Hello"), STOP, DONE)(call, client)
@@ -150,7 +150,11 @@ async def test_the_leak_of_an_abandoned_attempt_is_not_named() -> None:
             gate.feed(json.decode(frames_of(raw)[0].data or b""), True)
 
     call = new_call(stream=True, tools=TOOLS)
-    assert (await run(ToolLeakGuard(Endpoint(call, act)), call)).header("x-troy-leak") is None
+    assert (await run(ToolLeakGuard(Endpoint(call, act)), call)).header("x-troy-leak") == "F01;failed_over"
+    assert [(each.provider, each.leak) for each in call.ledger.attempts] == [
+        ("alpha", "F01;failed_over"),
+        ("alpha", ""),
+    ]
 
 
 async def test_a_stream_that_opened_before_anybody_served_is_guarded_by_the_one_who_does() -> None:
@@ -170,9 +174,9 @@ async def test_the_gateway_hears_of_a_leak_with_its_call() -> None:
     heard: list[tuple[Call, Leak]] = []
     call = new_call(stream=True, tools=TOOLS)
     endpoint = Endpoint(call, streaming("alpha", delta(LEAK), STOP, DONE))
-    await run(ToolLeakGuard(endpoint, tell=lambda call, leak: heard.append((call, leak))), call)
+    await run(ToolLeakGuard(endpoint, "suppress", tell=lambda call, leak: heard.append((call, leak))), call)
     assert [(told is call, leak.format) for told, leak in heard] == [(True, "F01")]
-    assert "leak F01 in choice 0: suppressed" in call.ledger.lines
+    assert "  leak F01 in choice 0: suppressed" in call.ledger.lines
 
 
 async def test_an_error_body_that_calls_itself_a_stream_keeps_its_bytes() -> None:
@@ -204,8 +208,7 @@ def _split(*raw: bytes) -> list[Frame]:
 
 
 async def test_the_injector_leaves_the_body_to_the_members() -> None:
-    call = new_call(stream=True)
-    before = call.body
+    before = (call := new_call(stream=True)).body
     await run(UsageInjector(Endpoint(call, streaming("alpha", DONE))), call)
     assert (call.body, call.usage_wanted) == (before, True)
 
@@ -220,9 +223,8 @@ async def test_the_bridge_fills_the_call() -> None:
 
 async def test_the_bridge_refuses_and_writes_it_down() -> None:
     call = new_call()
-    exchange = await drive(
-        Bridge(Endpoint(call, streaming("alpha", DONE))), put_call(http_scope(), call), request_body()
-    )
+    bridged = Bridge(Endpoint(call, streaming("alpha", DONE)))
+    exchange = await drive(bridged, put_call(http_scope(), call), request_body())
     assert (exchange.status, call.ledger.refused, call.ledger.lines) == (400, True, ["refused: 400 invalid_json"])
 
 

@@ -211,7 +211,7 @@ async def test_five_layers_together_do_what_each_does_alone() -> None:
     heard: list[int] = []
     app = stream_app(delta(LEAK), STOP, USAGE, DONE)
     inner: App = UsageInjector(app, on_usage=lambda usage: heard.append(usage.total))
-    inner = Preflight(ToolLeakGuard(inner), models={"m1": {"tools": True, "reasoning": True}})
+    inner = Preflight(ToolLeakGuard(inner, "suppress"), models={"m1": {"tools": True, "reasoning": True}})
     inner = EffortResolver(inner, models={"m1": {"reasoning": True}})
     exchange = await post(guard(inner), ask(model="m1-high", stream=True, tools=TOOLS), **AUTHORIZED)
     assert (app.got["model"], app.got["reasoning_effort"]) == ("m1", "high")

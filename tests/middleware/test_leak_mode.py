@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.middleware.apps import TOOLS
 from troyproxy.catalog.combos import Combo
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.providers import NO_AUTH, Provider
 from troyproxy.catalog.snapshot import Snapshot, build
 from troyproxy.errors import InvalidRequest
-from troyproxy.leaks.gate import LeakMode
+from troyproxy.leaks.modes import LeakMode
+from troyproxy.leaks.options import Exhausted, Options, Scope
 from troyproxy.middleware.leak_mode import ModeChoice
 from troyproxy.proxy.call import Call
 from troyproxy.routing.names import NameKind, Resolution
@@ -17,7 +19,7 @@ from troyproxy.routing.names import NameKind, Resolution
 OFF, SUPPRESS = LeakMode.OFF, LeakMode.SUPPRESS
 
 
-def snapshot(**modes: str | None) -> Snapshot:
+def snapshot(**modes: str | dict[str, object] | None) -> Snapshot:
     return build([Provider(id=name, auth=NO_AUTH, app="inner", leak=mode) for name, mode in modes.items()])
 
 
@@ -26,7 +28,7 @@ def chosen(
     header: str | None = None,
     key: dict[str, object] | None = None,
     combo: object = None,
-    provider: str | None = None,
+    provider: str | dict[str, object] | None = None,
     setting: LeakMode = SUPPRESS,
 ) -> LeakMode:
     """Return the mode for an answer of provider ``alpha`` when the five say what is given."""
@@ -66,6 +68,11 @@ def test_a_combo_may_spell_its_mode_as_a_block() -> None:
     assert chosen(combo={"mode": "off"}) is OFF
 
 
+@pytest.mark.parametrize("said", [False, {"mode": False}])
+def test_a_bare_off_of_yaml_is_the_mode_off(said: object) -> None:
+    assert chosen(combo=said) is OFF
+
+
 def test_a_locked_key_ignores_the_header() -> None:
     assert chosen(header="off", key={"locked": True, "mode": "suppress"}, setting=OFF) is SUPPRESS
 
@@ -79,25 +86,79 @@ def test_an_empty_header_says_nothing() -> None:
 
 
 def test_a_stored_mode_that_this_version_does_not_know_breaks_no_request() -> None:
-    assert chosen(key={"mode": "repair"}, combo="repair", provider="repair") is SUPPRESS
+    assert chosen(key={"mode": "mend"}, combo="mend", provider={"mode": "mend"}) is SUPPRESS
 
 
 def test_a_wrong_header_is_refused() -> None:
-    with pytest.raises(InvalidRequest, match="unknown leak mode 'repair'"):
-        chosen(header="repair")
+    with pytest.raises(InvalidRequest, match="unknown leak mode 'mend'"):
+        chosen(header="mend")
 
 
 @pytest.mark.parametrize(
-    ("setting", "provider", "always_off"),
+    ("setting", "provider", "never"),
     [(OFF, None, True), (OFF, "off", True), (OFF, "suppress", False), (SUPPRESS, "off", False)],
 )
 def test_a_call_is_left_alone_only_when_no_provider_is_under_guard(
-    setting: LeakMode, provider: str | None, always_off: bool
+    setting: LeakMode, provider: str | None, never: bool
 ) -> None:
     call = Call(request_id="r", at=0, started=0, route="/", snapshot=snapshot(alpha=provider, beta=None))
-    assert ModeChoice(call, setting).always_off is always_off
+    call.payload = {"tools": TOOLS}
+    assert ModeChoice(call, setting).never is never
 
 
 def test_an_answer_of_an_unknown_provider_follows_the_setting() -> None:
     call = Call(request_id="r", at=0, started=0, route="/", snapshot=snapshot(alpha="off"))
     assert ModeChoice(call, SUPPRESS).of("gone") is SUPPRESS
+
+
+def options(call: Call, provider: str | None = "alpha") -> Options:
+    """Return the options for an answer of *provider* to *call*, which offers tools."""
+    call.payload = {"tools": TOOLS}
+    policy = ModeChoice(call, SUPPRESS).policy(provider)
+    assert policy is not None
+    return policy.options
+
+
+def test_options_lie_over_each_other_one_by_one() -> None:
+    provider = {"mode": "repair", "scope": "start", "on_exhausted": "repair", "limits": {"call": 100}}
+    pictured = build(
+        [Provider(id="alpha", auth=NO_AUTH, app="inner", leak=provider)],
+        leak={"scope": "anywhere", "echo_check": False, "limits": {"header": 70}},
+    )
+    call = Call(request_id="r", at=0, started=0, route="/", snapshot=pictured)
+    call.key = Key(id="k", name="k", digest=b"", leak={"locked": True, "on_exhausted": "error"})
+    found = options(call)
+    assert (found.scope, found.on_exhausted, found.echo_check) == (Scope.START, Exhausted.ERROR, False)
+    assert (found.header_chars, found.call_chars) == (70, 100)
+
+
+def test_without_a_block_the_options_of_the_layer_hold() -> None:
+    call = Call(request_id="r", at=0, started=0, route="/", payload={"tools": TOOLS})
+    mine = Options(scope=Scope.START)
+    policy = ModeChoice(call, SUPPRESS, mine).policy(None)
+    assert policy is not None
+    assert policy.options is mine
+
+
+def test_an_answer_in_mode_off_has_no_policy() -> None:
+    call = Call(request_id="r", at=0, started=0, route="/", snapshot=snapshot(alpha="off"), payload={"tools": TOOLS})
+    assert ModeChoice(call, SUPPRESS).policy("alpha") is None
+
+
+HISTORY = [
+    {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "get_weather", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "c", "content": "sunny"},
+]
+
+
+@pytest.mark.parametrize(
+    ("block", "never"), [(None, True), ({"scrub_with_history": True}, False), ({"scrub_with_history": False}, True)]
+)
+def test_a_history_of_calls_is_guarded_only_where_somebody_wants_it(
+    block: dict[str, object] | None, never: bool
+) -> None:
+    call = Call(request_id="r", at=0, started=0, route="/", snapshot=snapshot(alpha=block))
+    call.payload = {"messages": HISTORY}
+    modes = ModeChoice(call, SUPPRESS)
+    assert modes.never is never
+    assert (modes.policy("alpha") is None) is never

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.asgi import AfterSent, Exchange, Receive, Scope, Send, drive, http_scope, post, request_body
+from tests.asgi import AfterSent, Exchange, Message, Receive, Scope, Send, drive, http_scope, post, request_body
 from tests.middleware.apps import (
     DONE,
     JSON,
@@ -24,7 +24,8 @@ from tests.middleware.apps import (
     stream_app,
 )
 from troyproxy import ToolLeakGuard
-from troyproxy.leaks.suppress import Leak
+from troyproxy.leaks.policy import Leak
+from troyproxy.proxy.call import Call, put_call
 
 pytestmark = pytest.mark.anyio
 
@@ -123,7 +124,7 @@ async def test_an_n_that_is_no_number_counts_as_one() -> None:
 
 
 async def test_the_request_after_a_leak_is_untouched() -> None:
-    guarded = ToolLeakGuard(app := stream_app(delta(LEAK + "\nHere is the forecast"), STOP, DONE))
+    guarded = ToolLeakGuard(app := stream_app(delta(LEAK + "\nHere is the forecast"), STOP, DONE), "suppress")
     first = await post(guarded, ask(stream=True, tools=TOOLS))
     app.chunks = (delta("Hello"), STOP, DONE)
     second = await post(guarded, ask(stream=True, tools=TOOLS))
@@ -176,7 +177,7 @@ async def test_an_app_that_names_leaks_itself_is_not_contradicted() -> None:
 async def test_a_host_hears_of_each_leak_once(stream: bool) -> None:
     heard: list[Leak] = []
     app = stream_app(delta(LEAK), delta(LEAK), STOP, DONE) if stream else RawApp(chunks=[completion(LEAK)])
-    await post(ToolLeakGuard(app, on_leak=heard.append), ask(stream=stream, tools=TOOLS))
+    await post(ToolLeakGuard(app, "suppress", heard.append), ask(stream=stream, tools=TOOLS))
     assert [(leak.choice, leak.format, str(leak.action)) for leak in heard] == [(0, "F01", "suppressed")]
 
 
@@ -186,31 +187,53 @@ async def test_without_tools_on_offer_the_text_is_the_answer(tools: dict[str, ob
     assert (await post(ToolLeakGuard(stream_app(stream)), ask(stream=True, **tools))).body == stream
 
 
+@pytest.mark.parametrize(("asked", "same"), [({}, True), ({"tools": TOOLS}, False)])
+async def test_without_tools_the_answer_takes_no_detour(asked: dict[str, object], same: bool) -> None:
+    sends: list[Send] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        sends.append(send)
+
+    async def send(message: Message) -> None:
+        del message
+
+    call = Call(request_id="r", at=0, started=0, route="/v1/chat/completions", payload=asked)
+    await ToolLeakGuard(app)(put_call(http_scope(), call), _nothing, send)
+    assert (sends == [send], len(call.gates) == 0, call.tool_turn) == (same, same, not same)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.disconnect"}
+
+
 async def test_mode_off_changes_nothing() -> None:
     assert (await streamed(stream_app(LEAKED), "off")).body == LEAKED
 
 
-@pytest.mark.parametrize("mode", ["auto", "AUTO", "suppress"])
-async def test_auto_suppresses_in_this_version(mode: str) -> None:
+@pytest.mark.parametrize("mode", ["auto", "AUTO", "repair", "suppress", "failover"])
+async def test_no_mode_that_acts_lets_a_leak_be_seen(mode: str) -> None:
     assert contents((await streamed(stream_app(LEAKED), mode)).body) == ""
 
 
 def test_an_unknown_mode_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="unknown leak mode 'nothing'; allowed: off, suppress"):
+    with pytest.raises(ValueError, match="unknown leak mode 'nothing'; allowed: off, observe, suppress"):
         ToolLeakGuard(RawApp(), "nothing")
 
 
-@pytest.mark.parametrize(("mode", "asked", "left"), [("suppress", "off", LEAK), ("off", "auto", ""), ("off", "", LEAK)])
+@pytest.mark.parametrize(
+    ("mode", "asked", "left"), [("suppress", "off", LEAK), ("off", "suppress", ""), ("off", "", LEAK)]
+)
 async def test_one_request_may_choose_its_mode(mode: str, asked: str, left: str) -> None:
     answer = (await whole(RawApp(chunks=[completion(LEAK)]), mode, x_troy_leak_mode=asked)).json()
     assert answer["choices"][0]["message"]["content"] == left
 
 
 async def test_a_wrong_mode_in_the_header_is_the_clients_mistake() -> None:
-    exchange = await whole(RawApp(), x_troy_leak_mode="repair")
+    exchange = await whole(RawApp(), x_troy_leak_mode="mend")
     assert exchange.status == 400
     assert exchange.json()["error"]["message"] == (
-        "x-troy-leak-mode: unknown leak mode 'repair'; allowed: off, suppress, auto"
+        "x-troy-leak-mode: unknown leak mode 'mend'; allowed: off, observe, suppress, repair, failover, auto"
     )
 
 
@@ -248,3 +271,20 @@ async def test_an_app_that_answers_a_stream_with_a_whole_body_is_guarded() -> No
 async def test_a_stream_is_given_no_length() -> None:
     app = stream_app(PLAIN, headers=[SSE, (b"content-length", str(len(PLAIN)).encode())])
     assert (await streamed(app)).raw_headers == [SSE]
+
+
+@pytest.mark.parametrize(("left", "status", "code"), [("error", 502, "leak"), ("suppress", 200, None)])
+async def test_nobody_to_fail_over_to_is_an_error_where_that_is_wished_for(
+    left: str, status: int, code: str | None
+) -> None:
+    app = RawApp(chunks=[completion(LEAK)])
+    answer = await post(ToolLeakGuard(app, "failover", on_exhausted=left), ask(tools=TOOLS))
+    assert (answer.status, answer.json().get("error", {}).get("code")) == (status, code)
+    assert answer.header("content-length") == str(len(answer.body))
+    assert "get_weather" not in answer.body.decode()
+
+
+async def test_an_answer_with_a_good_choice_is_no_error() -> None:
+    app = RawApp(chunks=[completion("Hello", LEAK)])
+    answer = await post(ToolLeakGuard(app, "failover", on_exhausted="error"), ask(tools=TOOLS))
+    assert [choice["message"]["content"] for choice in answer.json()["choices"]] == ["Hello", ""]

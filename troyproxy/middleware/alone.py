@@ -12,15 +12,18 @@ from troyproxy.errors import ConfigError
 from troyproxy.routing.members import Candidate, candidate_of
 
 APP: Final = "app"
+NO_SAMPLING: Final = "no_sampling_with_effort"
 CAPABILITIES: Final = ("tools", "vision", "reasoning", "json", "audio")
-KNOWN: Final = frozenset({*CAPABILITIES, "context", "output", "efforts", "aliases"})
+KNOWN: Final = frozenset({*CAPABILITIES, "context", "output", "efforts", "aliases", "no_effort", NO_SAMPLING})
 
 Models = Mapping[str, Mapping[str, object]]
 """Model id → what is known of it, spelled as in the config file: ``{"reasoning": True, "context": 131072}``."""
 
 
 def snapshot_of(models: Models, default_effort: str | None = None) -> Snapshot:
-    """Return the snapshot of an app that serves *models*. Raises ConfigError for a fact that does not exist."""
+    """Return the snapshot of an app that serves *models*. Raises ConfigError for a fact or effort that is none."""
+    if default_effort is not None and default_effort not in EFFORTS:
+        raise ConfigError(f"default_effort: {default_effort!r} is unknown; allowed: {', '.join(EFFORTS)}")
     listed = {name: model_of(name, facts) for name, facts in models.items()}
     return build([Provider(id=APP, auth=NO_AUTH, models=listed, app="inner")], default_effort=default_effort)
 
@@ -35,6 +38,8 @@ def model_of(name: str, facts: Mapping[str, object]) -> Model:
         limits=Limits(_count(name, "context", facts.get("context")), _count(name, "output", facts.get("output"))),
         efforts=_texts(facts.get("efforts")),
         aliases=_texts(facts.get("aliases")),
+        no_effort=_flag(name, "no_effort", facts.get("no_effort")) is True,
+        no_sampling_with_effort=_flag(name, NO_SAMPLING, facts.get(NO_SAMPLING)) is True,
     )
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from troyproxy.middleware import alone
 from troyproxy.middleware.layer import MAX_BODY, ASGIApp, Layer
-from troyproxy.proxy.call import Call
+from troyproxy.proxy.call import CHAT_PATH, Call
 from troyproxy.routing.effort import adapt, decide
 from troyproxy.routing.names import resolve
 
@@ -17,7 +17,7 @@ class EffortResolver(Layer):
     """Alone: *models* is the app's list; an alias becomes the listed id, an effort suffix ``reasoning_effort``.
 
     *default_effort* applies to models known to reason, when the request names none. Names that the list does not know
-    are the app's to judge. Raises ConfigError for a fact about a model that does not exist.
+    are the app's to judge. Raises ConfigError for a fact about a model that does not exist, or an unknown effort.
     """
 
     def __init__(
@@ -37,8 +37,11 @@ class EffortResolver(Layer):
             return
         resolution = resolve(call.payload.get("model"), call.snapshot)
         call.resolution = resolution
-        call.effort = decide(call.payload, resolution.effort, call.snapshot.default_effort)
+        default = call.snapshot.default_effort if call.route == CHAT_PATH else None
+        call.effort = decide(call.payload, resolution.effort, default)
         call.ledger.say(f"model {resolution.asked[:200]!r}: {resolution.how}")
+        if call.effort.told:
+            call.ledger.say(call.effort.told)
 
     def _edit(self, call: Call) -> None:
         """Write the decision into the body at once: behind us is the only member."""

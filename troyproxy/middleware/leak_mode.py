@@ -1,6 +1,7 @@
-"""Which leak mode holds for one request: header, else key, combo, serving provider, setting.
+"""Which leak mode and which options hold for one request: header, else key, combo, serving provider, setting.
 
-Who serves is known only when an answer begins, so the mode is asked for by provider.
+Who serves is known only when an answer begins, so both are asked for by provider. Options are laid over each other in
+the same order, one by one; a header has none.
 """
 
 from __future__ import annotations
@@ -9,65 +10,130 @@ from collections.abc import Mapping
 from typing import Final
 
 from troyproxy.errors import InvalidRequest
-from troyproxy.leaks.gate import LeakMode
+from troyproxy.leaks.arming import asked
+from troyproxy.leaks.asked import Asked
+from troyproxy.leaks.blocks import merged, options_of
+from troyproxy.leaks.modes import LeakMode
+from troyproxy.leaks.options import Options
+from troyproxy.leaks.policy import Policy
 from troyproxy.proxy.call import Call
 
 HEADER: Final = "x-troy-leak-mode"
-AUTO: Final = "auto"
+_DEFAULT: Final = Options()
+_NOTHING: Final[Mapping[str, object]] = {}
+_TOOLS: Final = ("tools", "functions")
+
+Block = Mapping[str, object]
 
 
 def leak_mode(name: object) -> LeakMode:
-    """Return the mode *name*; ``auto``, the best there is, is `suppress` in this version. Raises ValueError."""
-    text = str(name).strip().lower()
-    return LeakMode.SUPPRESS if text == AUTO else LeakMode(text)
+    """Return the mode *name*. Raises ValueError."""
+    return LeakMode(str(name).strip().lower())
 
 
 class ModeChoice:
-    """The mode of *call*; *setting* holds where nobody says otherwise. Raises InvalidRequest for a wrong header.
+    """The mode and the options of *call*; *setting* and *options* hold where nobody says otherwise.
 
-    A key whose leak setting is ``locked`` ignores the header.
+    A key whose leak setting is ``locked`` ignores the header. Raises InvalidRequest for a wrong header.
     """
 
-    def __init__(self, call: Call, setting: LeakMode) -> None:
-        self._call, self._setting = call, setting
-        self._fixed = _asked(call) or _of_key(call) or _of_combo(call)
+    def __init__(self, call: Call, setting: LeakMode, options: Options = _DEFAULT) -> None:
+        self._call, self._setting, self._options = call, setting, options
+        self._key, self._combo = _of_key(call), _of_combo(call)
+        self._fixed = _named(call) or _mode_in(self._key) or _mode_in(self._combo)
+        self._made: dict[str | None, Policy | None] = {}
+        self._asked: dict[tuple[bool, bool], Asked | None] = {}
 
     def of(self, provider: str | None) -> LeakMode:
         """Return the mode for an answer of *provider*; None is an app that is no provider of ours."""
-        if self._fixed is not None:
-            return self._fixed
-        found = self._call.snapshot.providers.get(provider) if provider is not None else None
-        return (_known(found.leak) if found is not None else None) or self._setting
+        return self._fixed or _mode_in(self._of_provider(provider)) or self._setting
+
+    def policy(self, provider: str | None) -> Policy | None:
+        """Return what holds for an answer of *provider*; None when it is not under guard."""
+        if provider not in self._made:
+            self._made[provider] = self._policy(provider)
+        return self._made[provider]
 
     @property
-    def always_off(self) -> bool:
+    def never(self) -> bool:
         """Whether no answer to this call can be under guard, whoever gives it."""
-        return all(self.of(provider) is LeakMode.OFF for provider in (None, *self._call.snapshot.providers))
+        if not any(self._call.payload.get(name) for name in _TOOLS) and not self._scrubs:
+            return True
+        providers = self._call.snapshot.providers
+        return all(self.of(provider) is LeakMode.OFF for provider in (None, *providers))
+
+    @property
+    def offers(self) -> bool:
+        """Whether the request offers tools and allows a call."""
+        asks = self._asks(self._options)
+        return asks is not None and not asks.only_special
+
+    @property
+    def _scrubs(self) -> bool:
+        """Whether somebody wants special tokens taken out of answers to requests that offer no tools."""
+        snapshot = self._call.snapshot
+        providers = (provider.leak for provider in snapshot.providers.values())
+        blocks = (snapshot.leak, self._combo, self._key, *(block for block in providers if isinstance(block, Mapping)))
+        return self._options.scrub_with_history or any(block.get("scrub_with_history") is True for block in blocks)
+
+    def _policy(self, provider: str | None) -> Policy | None:
+        mode = self.of(provider)
+        if mode is LeakMode.OFF:
+            return None
+        options = self._options_of(self._of_provider(provider))
+        asks = self._asks(options)
+        return Policy(mode, asks, options, self._call.request_id) if asks is not None else None
+
+    def _options_of(self, block: Block) -> Options:
+        if not (self._call.snapshot.leak or block or self._combo or self._key):
+            return self._options
+        return options_of(merged((self._call.snapshot.leak, block, self._combo, self._key)))
+
+    def _asks(self, options: Options) -> Asked | None:
+        """Return what the request tells the guard; read once for all providers that ask alike."""
+        key = (options.scrub_when_none, options.scrub_with_history)
+        if key not in self._asked:
+            self._asked[key] = asked(self._call.payload, options)
+        return self._asked[key]
+
+    def _of_provider(self, provider: str | None) -> Block:
+        found = self._call.snapshot.providers.get(provider) if provider is not None else None
+        return _block(found.leak) if found is not None else _NOTHING
 
 
-def _asked(call: Call) -> LeakMode | None:
-    asked = call.header(HEADER.encode("ascii"))
-    if not asked or (call.key is not None and call.key.leak.get("locked") is True):
+def _named(call: Call) -> LeakMode | None:
+    told = call.header(HEADER.encode("ascii"))
+    if not told or (call.key is not None and call.key.leak.get("locked") is True):
         return None
     try:
-        return leak_mode(asked)
+        return leak_mode(told)
     except ValueError as exc:
-        raise InvalidRequest(f"{HEADER}: {exc}, {AUTO}") from exc
+        raise InvalidRequest(f"{HEADER}: {exc}") from exc
 
 
-def _of_key(call: Call) -> LeakMode | None:
-    return _known(call.key.leak.get("mode")) if call.key is not None else None
+def _of_key(call: Call) -> Block:
+    return call.key.leak if call.key is not None else _NOTHING
 
 
-def _of_combo(call: Call) -> LeakMode | None:
+def _of_combo(call: Call) -> Block:
     combo = call.resolution.combo if call.resolution is not None else None
-    config = combo.config.get("leak") if combo is not None else None
-    return _known(config.get("mode") if isinstance(config, Mapping) else config)
+    return _block(combo.config.get("leak")) if combo is not None else _NOTHING
 
 
-def _known(name: object) -> LeakMode | None:
-    """Return the mode *name*, or None: what is stored was checked when it came in, and breaks no request here."""
+def _block(said: object) -> Block:
+    """Return what stands at `leak` of a provider or a combo: a mode alone, or a mapping."""
+    if isinstance(said, Mapping):
+        return said
+    return _NOTHING if said is None else {"mode": said}
+
+
+def _mode_in(block: Block) -> LeakMode | None:
+    """Return the mode in *block*, or None: what is stored was checked when it came in, and breaks no request here.
+
+    A combo's is kept as it was written, and YAML reads a bare ``off`` as false.
+    """
+    said = block.get("mode")
     try:
-        return leak_mode(name) if name is not None else None
+        return LeakMode.OFF if said is False else leak_mode(said) if said is not None else None
     except ValueError:
         return None

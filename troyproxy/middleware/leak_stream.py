@@ -1,68 +1,65 @@
-"""Takes leaked tool calls out of one event stream: holds frames while their text is undecided, then edits or frees.
-
-What is a leak, `leaks.suppress` decides; this is the holding.
-"""
+"""Takes leaked tool calls out of one event stream: frames in, frames out. What is a leak, `leaks.filter` decides."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
-from troyproxy.leaks.suppress import ActionKind, Fate, Leak, Outcome, StreamSuppressor
+from troyproxy.leaks.filter import LeakFilter
+from troyproxy.leaks.policy import Leak, Policy
+from troyproxy.leaks.waiting import Out
 from troyproxy.wire import json
-from troyproxy.wire.sse import Frame, with_data
+from troyproxy.wire.deltas import plain_text
+from troyproxy.wire.sse import Frame, encode_data, with_data
 
 
 class LeakStream:
-    """The state of one streamed answer of *choices* choices; *tell* hears of each leak once."""
+    """The state of one streamed answer; *tell* hears of each leak once."""
 
-    def __init__(self, choices: int, names: frozenset[str], tell: Callable[[Leak], None]) -> None:
-        self._tell = tell
-        self._suppressor = StreamSuppressor(names)
-        self._held: list[Frame] = []
-        self._told = 0
-        self._choices = choices
+    def __init__(self, policy: Policy, tell: Callable[[Leak], None]) -> None:
+        self._filter: LeakFilter[Frame] = LeakFilter(policy, tell)
 
     def edit(self, frames: list[Frame], *, last: bool) -> list[Frame]:
         """Return what goes out for *frames*; with *last* nothing stays behind."""
         out: list[Frame] = []
         for frame in frames:
-            out += self._take(frame)
+            plain = plain_text(frame.data) if frame.data is not None else None
+            if plain is None:
+                out += self._take(frame)
+            elif self._filter.skim(*plain):
+                out.append(frame)
+            else:
+                found = self._filter.feed_text(*plain, frame, len(frame.raw), partial(_event, frame.data))
+                out += map(_frame, found)
         if last:
-            out += self._flush()
+            out += self._flush(done=False)
         return out
 
     def _take(self, frame: Frame) -> list[Frame]:
         if frame.is_done:
-            return [*self._flush(), frame]
-        event = None if frame.data is None or self._suppressor.settled(self._choices) else _decoded(frame.data)
+            return [*self._flush(done=True), frame]
+        if frame.data is None:
+            return [frame]  # comments may overtake what is held: they keep the connection alive and say nothing
+        event = _decoded(frame.data)
         if event is None:
-            return self._behind(frame)
-        action = self._suppressor.feed(event, size=len(frame.raw))
-        self._held.append(frame)
-        return [] if action.kind is ActionKind.HOLD else self._release(action.edited)
+            return [*self._flush(done=False), frame]
+        return [_frame(out) for out in self._filter.feed(event, frame, len(frame.raw))]
 
-    def _behind(self, frame: Frame) -> list[Frame]:
-        """Comments may overtake what is held: they keep the connection alive and say nothing."""
-        return [frame] if frame.data is None or not self._held else [*self._flush(), frame]
-
-    def _flush(self) -> list[Frame]:
-        return self._release(self._suppressor.flush().edited)
-
-    def _release(self, outcomes: tuple[Outcome, ...]) -> list[Frame]:
-        for leak in self._suppressor.leaks[self._told :]:
-            self._tell(leak)
-        self._told = len(self._suppressor.leaks)
-        held, self._held = self._held, []
-        if not outcomes:
-            return held
-        pairs = zip(held, outcomes, strict=True)
-        return [kept for frame, outcome in pairs if (kept := _outcome(frame, outcome)) is not None]
+    def _flush(self, *, done: bool) -> list[Frame]:
+        return [_frame(out) for out in self._filter.flush(done=done)]
 
 
-def _outcome(frame: Frame, outcome: Outcome) -> Frame | None:
-    if outcome is Fate.KEEP:
-        return frame
-    return with_data(frame, json.encode(outcome)) if isinstance(outcome, dict) else None
+def _frame(out: Out[Frame]) -> Frame:
+    if out.event is None and out.item is not None:
+        return out.item
+    data = json.encode(out.event)
+    return Frame(raw=encode_data(data), data=data) if out.item is None else with_data(out.item, data)
+
+
+def _event(data: bytes | None) -> dict[str, object]:
+    """Return the event of *data*, which was seen to be one."""
+    event = json.decode(data or b"{}")
+    return event if isinstance(event, dict) else {}
 
 
 def _decoded(data: bytes) -> object | None:

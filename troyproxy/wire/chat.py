@@ -26,6 +26,7 @@ _OUTPUT_FIELDS: Final = (
     "tool_calls",
     "function_call",
 )
+FAILED_CALLS: Final = ("malformed_function_call", "unexpected_tool_call", "too_many_tool_calls")  # Gemini
 _MAX_MESSAGE: Final = 2000  # characters of an upstream's error message that are kept
 _ERROR_STATUS: Final = range(400, 600)
 
@@ -71,6 +72,18 @@ def delta_texts(event: object) -> list[tuple[int, str]]:
     """Return index and text of every non-empty content delta; of lists of parts, their texts; legacy ``text`` too."""
     texts = ((index, _text(_delta(choice).get("content") or choice.get("text"))) for index, choice in _choices(event))
     return [(index, text) for index, text in texts if text]
+
+
+def failed_call(value: object) -> str | None:
+    """Return why a model's tool call came to nothing, where *value* says so and brings nothing else.
+
+    Gemini ends such a candidate with an enum in place of a finish reason, alone or inside a longer text.
+    """
+    choices = [choice for _, choice in _choices(value)]
+    if not choices or any(_has_output(choice) for choice in choices):
+        return None
+    ends = (str(choice.get("finish_reason") or "").lower() for choice in choices)
+    return next((reason for end in ends for reason in FAILED_CALLS if reason in end), None)
 
 
 def error_of(value: object) -> object | None:

@@ -1,0 +1,85 @@
+"""The guard over the answer to one call: a gate before the commit point, an editor of the answer after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from troyproxy.errors import LeakedToolCall
+from troyproxy.leaks.gate import GateVerdict, LeakGate
+from troyproxy.leaks.policy import Leak, Policy
+from troyproxy.leaks.whole import guarded
+from troyproxy.middleware.editing import AnswerEditor
+from troyproxy.middleware.frames import EditFrames
+from troyproxy.middleware.leak_mode import ModeChoice
+from troyproxy.middleware.leak_rescue import rescuer
+from troyproxy.middleware.leak_stream import LeakStream
+from troyproxy.middleware.serving_gate import ServingGate
+from troyproxy.proxy.answers import Message, Send
+from troyproxy.proxy.call import Call
+from troyproxy.wire.sse import Frame
+
+Tell = Callable[[Call, Leak], None]
+
+
+class Guarding:
+    """Watches one answer, streamed or whole."""
+
+    def __init__(self, call: Call, modes: ModeChoice, tell: Tell) -> None:
+        """*tell* hears of each leak."""
+        self._call, self._modes, self._hear = call, modes, tell
+        self._refusal: LeakedToolCall | None = None
+        """What the client gets instead of the answer; inside the gateway the walk sees to it."""
+        call.gates.append(ServingGate(call, modes, self._tell))
+        call.tool_turn = modes.offers
+        call.rescue = rescuer(call, modes)
+
+    def over(self, send: Send) -> Send:
+        """Return the `send` for the layers inside."""
+        return AnswerEditor(self._call, self._naming(send), self._frames(), self._body)
+
+    @property
+    def _policy(self) -> Policy | None:
+        """What holds for the answer that has begun."""
+        return self._modes.policy(self._call.ledger.provider)
+
+    def _frames(self) -> EditFrames:
+        stream: LeakStream | None = None
+        begun = False
+
+        def edit(frames: list[Frame], last: bool) -> list[Frame]:  # noqa: FBT001 -- the editor's protocol
+            nonlocal stream, begun
+            if not begun and any(frame.data is not None for frame in frames):
+                begun, policy = True, self._policy  # comments may go out before anybody serves
+                stream = LeakStream(policy, self._tell) if policy is not None else None
+            return stream.edit(frames, last=last) if stream is not None else frames
+
+        return edit
+
+    def _body(self, body: dict[str, object]) -> dict[str, object] | None:
+        policy = self._policy
+        edited = guarded(body, policy, self._tell) if policy is not None else None
+        if edited is None or policy is None or not self._call.foreign:
+            return edited
+        if LeakGate(policy).judge(body, can_reject=False) is not GateVerdict.REJECT:
+            return edited
+        self._refusal = LeakedToolCall("the model wrote its tool call as text")
+        return self._refusal.envelope()
+
+    def _tell(self, leak: Leak) -> None:
+        self._call.ledger.note_leak(leak.format, str(leak.action), choice=leak.choice)
+        self._hear(self._call, leak)
+
+    def _naming(self, send: Send) -> Send:
+        """Return a `Send` that names a leak in the head, where it is known by then and no walk has named it."""
+        call = self._call
+
+        async def send_named(message: Message) -> None:
+            if message["type"] == "http.response.start" and self._refusal is not None:
+                message = {**message, "status": self._refusal.http_status}
+            if message["type"] == "http.response.start" and call.ledger.leak and not call.quiet:
+                headers = message.get("headers", ())
+                if not any(name == b"x-troy-leak" for name, _ in headers):
+                    message = {**message, "headers": [*headers, (b"x-troy-leak", call.ledger.leak.encode("ascii"))]}
+            await send(message)
+
+        return send_named
