@@ -7,13 +7,14 @@ from dataclasses import replace
 import pytest
 
 from tests.fakes import FakeClock
-from tests.proxy.auto_desk import FIVE, AutoDesk, with_account
+from tests.proxy.auto_desk import FIVE, KEYLESS, AutoDesk, with_account
 from tests.proxy.rig import combo, provider
 from troyproxy.errors import InvalidRequest
 from troyproxy.proxy import roots as module
 from troyproxy.proxy.roots import Roots
 from troyproxy.routing.candidates import Candidate
 from troyproxy.routing.members import Group, leaves
+from troyproxy.routing.names import resolve
 
 
 @pytest.fixture
@@ -30,17 +31,40 @@ def root(desk: AutoDesk, roots: Roots, model: str = "auto", **headers: str) -> G
     call = desk.call(model, headers={name.replace("_", "-"): value for name, value in headers.items()})
     assert call.resolution is not None
     assert call.needs is not None
-    return roots.of(call, call.resolution, call.needs)
+    return roots.of(call, call.resolution)
 
 
-@pytest.mark.parametrize("model", ["auto", "auto/fast", "l"])
-def test_a_combo_or_an_auto_id_is_made_once(desk: AutoDesk, roots: Roots, model: str) -> None:
+@pytest.mark.parametrize("model", ["auto", "auto/fast", "default", "l"])
+def test_what_does_not_depend_on_the_request_is_made_once(desk: AutoDesk, roots: Roots, model: str) -> None:
     assert root(desk, roots, model) is root(desk, roots, model)
 
 
-@pytest.mark.parametrize("model", ["p0/m", "default"])
-def test_what_depends_on_the_request_is_made_for_it(desk: AutoDesk, roots: Roots, model: str) -> None:
-    assert root(desk, roots, model) is not root(desk, roots, model)
+def test_a_spec_is_made_for_its_request(desk: AutoDesk, roots: Roots) -> None:
+    assert root(desk, roots, "p0/m") is not root(desk, roots, "p0/m")
+
+
+def test_default_is_made_once_for_each_preference(desk: AutoDesk, roots: Roots) -> None:
+    trees = [
+        root(desk, roots, "default"),
+        root(desk, roots, "default", x_troy_wants_tools="1"),
+        root(desk, roots, "default", x_troy_provider="p3"),
+        roots.of(call := desk.call("default", key=replace(KEYLESS, provider="p2")), resolve("default", call.snapshot)),
+    ]
+    assert [next(leaves(tree)).spec for tree in trees] == ["p0/m", "p0/m", "p3/m", "p2/m"]
+    assert len(set(map(id, trees))) == 4
+    assert root(desk, roots, "default", x_troy_provider="p3") is trees[2]
+
+
+def test_a_tool_turn_of_default_has_those_that_drift_now_last(clock: FakeClock, desk: AutoDesk) -> None:
+    late = {("p0", "m")}
+    roots = Roots(clock, lambda: late)
+
+    def first(**headers: str) -> str:
+        return next(leaves(root(desk, roots, "default", **headers))).spec
+
+    chat, tools = first(), first(x_troy_wants_tools="1")
+    late.clear()
+    assert (chat, tools, first(x_troy_wants_tools="1")) == ("p0/m", "p1/m", "p0/m")
 
 
 def test_a_new_snapshot_makes_them_anew(desk: AutoDesk, roots: Roots) -> None:
@@ -55,7 +79,7 @@ def test_a_combo_that_is_no_part_of_the_snapshot_is_made_for_itself(desk: AutoDe
     assert call.resolution.combo is not None
     assert call.needs is not None
     draft = replace(call.resolution, combo=replace(call.resolution.combo, members=()))
-    assert roots.of(call, draft, call.needs) != kept
+    assert roots.of(call, draft) != kept
 
 
 def test_a_member_stands_for_the_accounts_that_may_carry_it_now(clock: FakeClock) -> None:

@@ -20,6 +20,8 @@ M1 = Candidate("alpha/m1", ALPHA, "m1", THINKS)
 M0 = Candidate("alpha/m0", ALPHA, "m0", PLAIN)
 MX = Candidate("alpha/mx", ALPHA, "mx")
 STUBBORN = Candidate("beta/m1", Provider("beta", accepts=Accepts(stream_options=False)), "m1", THINKS)
+LONG = Model("m1", Capabilities(reasoning=True))
+THINKER = Candidate("c/m1", Provider("c", accepts=Accepts(effort=EffortSpelling.BUDGET)), "m1", LONG)
 NOBODY = EffortDecision()
 INJECTED = EffortDecision("high", "suffix")
 STREAM = {"model": "m1", "stream": True}
@@ -144,6 +146,18 @@ def test_a_learned_effort_leaves_the_clients_budget() -> None:
     assert adapted(body, M1, decide(body, None, None), {EFFORT}) == (body, ())
 
 
+def test_a_learned_effort_leaves_a_budget_as_its_provider_counts_it() -> None:
+    body: dict[str, object] = {"model": "m1", "reasoning_effort": "high", "reasoning": {"max_tokens": 2000}}
+    upstream, _ = adapted(body, THINKER, decide(body, None, None), {EFFORT})
+    assert upstream == {"model": "m1", "thinking": {"type": "enabled", "budget_tokens": 2000}}
+
+
+def test_the_table_of_budgets_reaches_the_member() -> None:
+    body: dict[str, object] = {"model": "m1"}
+    changes = member_changes(body, THINKER, INJECTED, budgets={"minimal": 1, "high": 7})
+    assert changes.set["thinking"] == {"type": "enabled", "budget_tokens": 7}
+
+
 def test_a_learned_effort_changes_nothing_for_models_that_get_none() -> None:
     body: dict[str, object] = {"model": "m0", "thinking": {}, "reasoning_effort": "low"}
     assert adapted(body, M0, decide(body, None, None), {EFFORT})[0] == {"model": "m0"}
@@ -171,6 +185,9 @@ def test_learned_sampling_that_is_removed_anyway_is_listed_once() -> None:
         ("reasoning", EFFORT),
         ("body.reasoning_effort", EFFORT),
         ("thinking.budget_tokens", EFFORT),
+        ("/reasoning/effort", EFFORT),
+        ("$.body.reasoning_effort", EFFORT),
+        ("reasoningEffort", EFFORT),
         ("stream_options", "stream_options"),
         ("stream_options.include_usage", "stream_options"),
         ("body.stream_options", "stream_options"),
@@ -188,9 +205,6 @@ def learns(name: str, body: dict[str, object], *, suffix: str | None = None, to:
     return may_learn(name, body, member_changes(body, to, decision, wants_usage=True), decision)
 
 
-THINKER = Candidate("c/m1", Provider("c", accepts=Accepts(effort=EffortSpelling.BUDGET)), "m1", THINKS)
-
-
 @pytest.mark.parametrize(
     ("name", "body", "suffix", "to", "may"),
     [
@@ -199,6 +213,7 @@ THINKER = Candidate("c/m1", Provider("c", accepts=Accepts(effort=EffortSpelling.
         ("reasoning.effort", {}, "high", M1, True),
         ("thinking", {}, "high", THINKER, True),
         ("thinking", {"thinking": {"budget_tokens": 5}}, None, THINKER, False),
+        ("thinking", {"reasoning": {"max_tokens": 5}}, None, THINKER, False),
         ("reasoning", {"reasoning": {"max_tokens": 5}}, None, M1, False),
         ("reasoning_effort", {}, None, M1, False),
         ("reasoning_effort", {"reasoning_effort": "high"}, None, M0, False),

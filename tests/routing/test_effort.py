@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from troyproxy.catalog.models import DEFAULT_EFFORTS, EFFORTS, Capabilities, Model
 from troyproxy.catalog.providers import Accepts, EffortSpelling, Provider
 from troyproxy.errors import InvalidEffort
-from troyproxy.routing.effort import BUDGETS, EffortDecision, adapt, clamp, decide, states_effort
+from troyproxy.routing.effort import EffortDecision, adapt, clamp, decide
+from troyproxy.routing.effort_spelling import BUDGETS, states_effort
 
 THINKS = Model("m1", Capabilities(reasoning=True))
 KNOWS_NONE = Model("m2", Capabilities(reasoning=True), efforts=("none", "low", "high"))
 PLAIN = Model("m0", Capabilities(reasoning=False))
 UNKNOWN = Model("mx")
-FIELD, OBJECT, BUDGET = (Provider(s.value, accepts=Accepts(effort=s)) for s in EffortSpelling)
+FIELD, OBJECT, BUDGET, SWITCH = (Provider(s.value, accepts=Accepts(effort=s)) for s in EffortSpelling)
 
 
 def sent(
@@ -82,6 +83,8 @@ def test_reasoning_that_is_no_object_is_refused(value: object) -> None:
         ("none", THINKS, None),
         ("low", Model("m", efforts=("none",)), None),
         ("low", Model("m", efforts=("none", "xhigh", "max")), "xhigh"),
+        ("high", Model("m", no_effort=True), None),
+        ("none", Model("m", efforts=("none", "low"), no_effort=True), None),
     ],
 )
 def test_a_level_is_clamped_to_the_nearest_the_model_takes(asked: str, model: Model, level: str | None) -> None:
@@ -89,7 +92,7 @@ def test_a_level_is_clamped_to_the_nearest_the_model_takes(asked: str, model: Mo
 
 
 @pytest.mark.parametrize("model", [THINKS, PLAIN, UNKNOWN])
-@pytest.mark.parametrize("at", [FIELD, OBJECT, BUDGET])
+@pytest.mark.parametrize("at", [FIELD, OBJECT, BUDGET, SWITCH])
 def test_nothing_is_added_when_nobody_asked(model: Model, at: Provider) -> None:
     assert sent({"messages": []}, model=model, at=at) == {"messages": []}
 
@@ -136,27 +139,6 @@ def test_exactly_one_spelling_reaches_a_provider_that_takes_the_object(
 
 
 @pytest.mark.parametrize(
-    ("body", "upstream"),
-    [
-        ({"reasoning_effort": "low"}, {"thinking": {"type": "enabled", "budget_tokens": 2048}}),
-        (
-            {"reasoning": {"effort": "high"}, "max_tokens": 5000},
-            {"max_tokens": 5000, "thinking": {"type": "enabled", "budget_tokens": 4999}},
-        ),
-        ({"reasoning_effort": "high", "max_tokens": 1024}, {"max_tokens": 1024}),
-    ],
-)
-def test_a_budget_dialect_gets_tokens_that_leave_room_for_the_answer(
-    body: dict[str, object], upstream: dict[str, object]
-) -> None:
-    assert sent(body, at=BUDGET) == upstream
-
-
-def test_a_budget_dialect_has_an_off_switch() -> None:
-    assert sent({"reasoning_effort": "none"}, model=KNOWS_NONE, at=BUDGET) == {"thinking": {"type": "disabled"}}
-
-
-@pytest.mark.parametrize(
     "body",
     [{"reasoning_effort": "none"}, {"reasoning": {"effort": "none"}}, {"reasoning": {"enabled": False}}],
 )
@@ -197,6 +179,46 @@ def test_sampling_is_removed_beside_an_effort_of_ours_only(
     picky = Model("m", Capabilities(reasoning=True), efforts=("none", "high"), no_sampling_with_effort=True)
     upstream = sent({**body, "temperature": 1, "top_p": 0.5, "seed": 1}, suffix=suffix, model=picky)
     assert ("temperature" in upstream, "top_p" in upstream, "seed" in upstream) == (kept, kept, True)
+
+
+def test_sampling_stays_where_there_was_no_room_for_an_effort() -> None:
+    picky = Model("m", Capabilities(reasoning=True), no_sampling_with_effort=True)
+    body: dict[str, object] = {"temperature": 1, "max_tokens": 500}
+    assert sent(body, suffix="high", model=picky, at=BUDGET) == body
+
+
+@pytest.mark.parametrize("body", [{}, {"reasoning_effort": "high"}, {"reasoning": {"effort": "low"}}])
+@pytest.mark.parametrize("at", [FIELD, OBJECT, BUDGET, SWITCH])
+def test_a_model_that_takes_no_effort_gets_none_whoever_asked(body: dict[str, object], at: Provider) -> None:
+    stubborn = Model("m", Capabilities(reasoning=True), no_effort=True)
+    assert sent(body, suffix="high", default="low", model=stubborn, at=at) == {}
+
+
+def test_a_model_that_takes_no_effort_keeps_what_else_the_client_said_of_reasoning() -> None:
+    stubborn = Model("m", Capabilities(reasoning=True), no_effort=True)
+    body: dict[str, object] = {"reasoning": {"enabled": True}}
+    assert sent(body, default="high", model=stubborn) == body
+
+
+@pytest.mark.parametrize(
+    ("body", "suffix", "default", "told"),
+    [
+        ({}, None, None, ""),
+        ({}, None, "low", "effort: low (from the settings)"),
+        ({}, "high", None, "effort: high (from the name)"),
+        (
+            {"reasoning_effort": "low"},
+            "high",
+            None,
+            "effort: low (from the body), which overrules the suffix high",
+        ),
+        ({"thinking": {}}, None, "high", "effort: a budget of its own (from the body)"),
+    ],
+)
+def test_the_decision_tells_where_it_comes_from(
+    body: dict[str, object], suffix: str | None, default: str | None, told: str
+) -> None:
+    assert decide(body, suffix, default).told == told
 
 
 def test_every_level_but_none_has_a_budget() -> None:
@@ -246,7 +268,7 @@ def test_no_level_that_the_model_does_not_take_is_ever_set(
     assert level is None or level in (model.efforts or DEFAULT_EFFORTS)
 
 
-@given(BODIES, LEVELS, LEVELS, MODELS, st.sampled_from([FIELD, OBJECT, BUDGET]))
+@given(BODIES, LEVELS, LEVELS, MODELS, st.sampled_from([FIELD, OBJECT, BUDGET, SWITCH]))
 def test_adapting_twice_is_adapting_once(
     body: dict[str, object], suffix: str | None, default: str | None, model: Model, at: Provider
 ) -> None:
@@ -255,7 +277,7 @@ def test_adapting_twice_is_adapting_once(
     assert adapt(decision, once, model, at).applied(once) == once
 
 
-@given(BODIES, LEVELS, LEVELS, MODELS, st.sampled_from([FIELD, OBJECT, BUDGET]))
+@given(BODIES, LEVELS, LEVELS, MODELS, st.sampled_from([FIELD, OBJECT, BUDGET, SWITCH]))
 def test_an_effort_we_set_stands_alone(
     body: dict[str, object], suffix: str | None, default: str | None, model: Model, at: Provider
 ) -> None:

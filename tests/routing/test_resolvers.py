@@ -6,9 +6,9 @@ from tests.routing.builders import combo, model, provider, snapshot
 from troyproxy.catalog.providers import NO_AUTH, Provider
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.errors import InvalidRequest
-from troyproxy.routing.members import leaves
+from troyproxy.routing.members import Candidate, leaves
 from troyproxy.routing.names import resolve
-from troyproxy.routing.resolvers import connected, resolve_default, root_of
+from troyproxy.routing.resolvers import connected, drifting_of, nobody_drifts, resolve_default, root_of, steady_first
 
 GROQ = provider("groq", model("llama", drifts=True, tools=True), aliases=("gq",))
 OPENAI = provider("openai", model("gpt", tools=True))
@@ -50,14 +50,27 @@ def test_tools_go_to_openai_then_google_then_the_others() -> None:
     assert picked(snapshot(OTHER, GOOGLE, OPENAI), tools=True) == ["openai", "google", "other"]
 
 
-def test_providers_without_tools_are_left_out_of_tool_turns_even_when_preferred() -> None:
+def test_providers_without_tools_stay_in_the_list_so_that_a_plan_can_say_why_they_are_out() -> None:
     house = snapshot(PLAIN, OTHER)
-    assert picked(house, tools=True, header="plain") == ["other"]
+    assert picked(house, tools=True, header="plain") == ["plain", "other"]
 
 
-def test_drifting_models_come_last_on_tool_turns_even_when_preferred() -> None:
+def test_models_marked_as_drifting_come_last_on_tool_turns_even_when_preferred() -> None:
     house = snapshot(GROQ, OTHER, OPENAI)
     assert picked(house, tools=True, header="groq") == ["openai", "other", "groq"]
+    assert picked(house, header="groq") == ["groq", "other", "openai"]
+
+
+def test_models_that_drift_lately_come_last_and_the_others_keep_their_order() -> None:
+    house = snapshot(OPENAI, GOOGLE, OTHER)
+    root = root_of(resolve("default", house), house, wants_tools=True)
+    late = steady_first(root, {("openai", "gpt"), ("nobody", "gpt")})
+    assert [leaf.spec for leaf in leaves(late)] == ["google/gemini", "other/able", "openai/gpt"]
+    assert steady_first(root, nobody_drifts()) is root
+
+
+def test_a_candidate_without_a_provider_drifts_nowhere() -> None:
+    assert drifting_of([Candidate("x/y", None, "y")], {("x", "y"), ("", "y")}) == frozenset()
 
 
 def test_only_groq_serves_tools_when_only_groq_is_there() -> None:

@@ -1,4 +1,4 @@
-"""The trees of members behind combos and ``auto``, made once for each snapshot instead of once for each request."""
+"""The trees of members behind combos, ``auto`` and ``default``, made once for each snapshot, not for each request."""
 
 from __future__ import annotations
 
@@ -16,38 +16,45 @@ from troyproxy.routing.candidates import Candidate
 from troyproxy.routing.expansion import by_account
 from troyproxy.routing.members import Group
 from troyproxy.routing.names import NameKind, Resolution
-from troyproxy.routing.needs import Needs
-from troyproxy.routing.resolvers import root_of
+from troyproxy.routing.resolvers import Drifting, nobody_drifts, root_of, steady_first
 
 MOST: Final = 1_000
 """Trees that are kept; past that all are made anew."""
 MOST_CARRIED: Final = 20_000
 """Members whose accounts are kept."""
 
+_Name = tuple[str | bool | None, ...]
+
 
 class Roots:
     """Owns the trees of the newest snapshot, and who may carry their members."""
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, drifting: Drifting = nobody_drifts) -> None:
+        self._clock, self._drifting = clock, drifting
         self._snapshot: Snapshot | None = None
         self._until = 0.0
-        self._kept: dict[str, tuple[Combo | None, Group]] = {}
+        self._kept: dict[_Name, tuple[Combo | None, Group]] = {}
         self._carriers: dict[str, tuple[Candidate, Sequence[Account]]] = {}
 
-    def of(self, call: Call, resolution: Resolution, needs: Needs) -> Group:
+    def of(self, call: Call, resolution: Resolution) -> Group:
         """Return the tree of members for *call*, members by account where a strategy wants that."""
         self._follow(call.snapshot)
-        lasting = resolution.combo is not None or resolution.kind is NameKind.AUTO
-        if not lasting or call.header(b"x-troy-provider") is not None:
-            return by_account(tree_of(call, resolution, needs), self._names)
-        kept = self._kept.get(resolution.canonical)
+        name = _name(call, resolution)
+        found = self._tree(call, resolution) if name is None else self._lasting(name, call, resolution)
+        default = resolution.kind is NameKind.DEFAULT
+        return steady_first(found, self._drifting()) if default and call.wants_tools else found
+
+    def _tree(self, call: Call, resolution: Resolution) -> Group:
+        return by_account(tree_of(call, resolution), self._names)
+
+    def _lasting(self, name: _Name, call: Call, resolution: Resolution) -> Group:
+        kept = self._kept.get(name)
         if kept is not None and kept[0] is resolution.combo:
             return kept[1]
-        made = by_account(tree_of(call, resolution, needs), self._names)
+        made = self._tree(call, resolution)
         if len(self._kept) >= MOST:
             self._kept.clear()
-        self._kept[resolution.canonical] = resolution.combo, made
+        self._kept[name] = resolution.combo, made
         return made
 
     def carriers(self, candidate: Candidate) -> Sequence[Account]:
@@ -76,12 +83,25 @@ class Roots:
         self._until = min((end for end in ends if end is not None and end > now), default=math.inf)
 
 
-def tree_of(call: Call, resolution: Resolution, needs: Needs) -> Group:
+def tree_of(call: Call, resolution: Resolution) -> Group:
     """Return the tree of members as it is configured. Raises InvalidRequest for an unknown ``x-troy-provider``."""
     return root_of(
         resolution,
         call.snapshot,
-        wants_tools=needs.tools or call.header(b"x-troy-wants-tools") == "1",
+        wants_tools=call.wants_tools,
         header_provider=call.header(b"x-troy-provider"),
-        key_provider=call.key.provider if call.key is not None else None,
+        key_provider=_of_key(call),
     )
+
+
+def _name(call: Call, resolution: Resolution) -> _Name | None:
+    """Return what the tree is kept under: all that it depends on beside the snapshot; None: it is not kept."""
+    header = call.header(b"x-troy-provider")
+    if resolution.kind is NameKind.DEFAULT:
+        return resolution.canonical, call.wants_tools, header, _of_key(call)
+    lasting = resolution.combo is not None or resolution.kind is NameKind.AUTO
+    return (resolution.canonical,) if lasting and header is None else None
+
+
+def _of_key(call: Call) -> str | None:
+    return call.key.provider if call.key is not None else None

@@ -12,8 +12,9 @@ from types import MappingProxyType
 from typing import Final
 
 from troyproxy.routing.changes import Changes, dropping, setting
-from troyproxy.routing.effort import SAMPLING, EffortDecision, states_effort, without_effort
+from troyproxy.routing.effort import SAMPLING, EffortDecision
 from troyproxy.routing.effort import adapt as adapt_effort
+from troyproxy.routing.effort_spelling import BUDGETS, states_effort
 from troyproxy.routing.members import Candidate
 from troyproxy.routing.needs import as_tokens
 
@@ -22,7 +23,7 @@ __all__ = ["EFFORT", "STREAM_OPTIONS", "Changes", "may_learn", "member_changes",
 EFFORT: Final = "reasoning_effort"
 STREAM_OPTIONS: Final = "stream_options"
 
-_EFFORT_NAMES: Final = frozenset({"reasoning_effort", "reasoning.effort", "reasoning", "thinking"})
+_EFFORT_NAMES: Final = frozenset({"reasoning_effort", "reasoningEffort", "reasoning.effort", "reasoning", "thinking"})
 _TOOL_KEYS: Final = ("tools", "functions")
 _TOOL_COMPANIONS: Final = ("tool_choice", "function_call", "parallel_tool_calls")
 
@@ -34,17 +35,18 @@ def member_changes(
     *,
     learned: Collection[str] = (),
     wants_usage: bool = False,
+    budgets: Mapping[str, int] = BUDGETS,
 ) -> Changes:
     """Return what must differ from *payload* for *candidate* (which has a provider).
 
     *learned* are the parameters (as `parameter` names them) that this provider and model rejected lately.
-    *wants_usage*: the route knows ``stream_options`` (chat and text completions).
+    *wants_usage*: the route knows ``stream_options`` (chat and text completions). *budgets*: thinking tokens per level.
     """
     changes = Changes(MappingProxyType({"model": candidate.model}))
     if payload.get("model") == candidate.model:
         changes = Changes()
     parts = (
-        _effort(payload, candidate, decision, learned),
+        _effort(payload, candidate, decision, learned, budgets),
         _stream_options(payload, candidate, learned, wants_usage=wants_usage),
         _output(payload, candidate),
         _tools(payload, candidate),
@@ -56,8 +58,8 @@ def member_changes(
 
 def parameter(name: str) -> str:
     """Return the one name under which a rejected parameter is remembered: ``reasoning.effort`` is an effort, and
-    ``body.stream_options.include_usage`` is ``stream_options``."""
-    plain = name.strip().removeprefix("body.")
+    ``body.stream_options.include_usage`` is ``stream_options``. Paths come with dots or, as JSON pointers, slashes."""
+    plain = name.strip().strip("/").replace("/", ".").removeprefix("$.").removeprefix("body.")
     if plain in _EFFORT_NAMES or plain.startswith(("thinking.", "reasoning.effort")):
         return EFFORT
     return STREAM_OPTIONS if plain.startswith(f"{STREAM_OPTIONS}.") else plain
@@ -70,27 +72,31 @@ def may_learn(name: str, payload: Mapping[str, object], changes: Changes, decisi
     """
     known = parameter(name)
     if known == EFFORT:
-        return _carries_effort(payload, changes)
+        return _carries_effort(payload, changes, decision)
     if known == STREAM_OPTIONS:
         return STREAM_OPTIONS in changes.set and payload.get(STREAM_OPTIONS) is None
-    beside = decision.injected and _carries_effort(payload, changes)
+    beside = decision.injected and _carries_effort(payload, changes, decision)
     return beside and known in SAMPLING and known in changes.applied(payload)
 
 
-def _carries_effort(payload: Mapping[str, object], changes: Changes) -> bool:
+def _carries_effort(payload: Mapping[str, object], changes: Changes, decision: EffortDecision) -> bool:
     """Whether an effort (the client's or ours, not a client's own budget) goes upstream."""
-    return "thinking" in changes.set or states_effort(changes.applied(payload))
+    ours = "thinking" in changes.set and not decision.budget
+    return ours or states_effort(changes.applied(payload))
 
 
 def _effort(
-    payload: Mapping[str, object], candidate: Candidate, decision: EffortDecision, learned: Collection[str]
+    payload: Mapping[str, object],
+    candidate: Candidate,
+    decision: EffortDecision,
+    learned: Collection[str],
+    budgets: Mapping[str, int],
 ) -> Changes:
     if candidate.provider is None:
         return Changes()
-    if EFFORT in learned and candidate.facts.capabilities.reasoning is not False:
-        return without_effort(payload)
-    changes = adapt_effort(decision, payload, candidate.facts, candidate.provider)
-    if decision.injected and _carries_effort(payload, changes):
+    rejected = EFFORT in learned
+    changes = adapt_effort(decision, payload, candidate.facts, candidate.provider, budgets, learned=rejected)
+    if decision.injected and _carries_effort(payload, changes, decision):
         refused = [key for key in SAMPLING if key in learned and key not in changes.drop]
         changes = changes.then(dropping(payload, *refused))
     return changes

@@ -27,15 +27,15 @@ def advertise(combo: Combo, snapshot: Snapshot) -> Advert:
     """Return the weakest member's advert; any member may have to serve.
 
     A capability is False if one member lacks it, None if it is unknown for one, else True. Limits are the minimum of
-    those known. Members that cannot be followed (an unknown provider) never serve, so they do not count.
+    those known. Members that cannot be followed (an unknown provider, no model) never serve, so they do not count.
     """
-    models = [leaf.facts for leaf in leaves(expand(combo, snapshot)) if leaf.provider is not None]
+    models = [leaf.facts for leaf in leaves(expand(combo, snapshot)) if leaf.provider is not None and leaf.model]
     return Advert(_joined(models, _every), _limits(models, min))
 
 
 def advertise_auto(snapshot: Snapshot) -> Advert:
     """Return the strongest of the ``auto`` pool: the engine picks a member that can."""
-    models = [candidate.facts for candidate in auto_pool(snapshot)]
+    models = [candidate.facts for candidate in auto_pool(snapshot) if candidate.model]
     return Advert(_joined(models, _some), _limits(models, max))
 
 

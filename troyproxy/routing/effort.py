@@ -1,5 +1,5 @@
-"""Reasoning effort: one decision per request, spelled per member. Knows no network: what upstreams rejected comes in
-as *learned* parameters (`adapt`).
+"""Reasoning effort: one decision per request, a level per member. Knows no network: what upstreams rejected comes in
+as *learned* parameters (`adapt`); how a level is spelled is `effort_spelling`.
 
 A budget (``reasoning.max_tokens``, ``thinking``) is the client's own and is never joined by an effort. If the client
 sent both, the member gets the one in its provider's dialect.
@@ -14,8 +14,8 @@ from typing import Final, Literal
 from troyproxy.catalog.models import EFFORTS, Model
 from troyproxy.catalog.providers import EffortSpelling, Provider
 from troyproxy.errors import InvalidEffort
-from troyproxy.routing.changes import Changes, dropping, setting
-from troyproxy.routing.needs import as_tokens
+from troyproxy.routing.changes import Changes, dropping
+from troyproxy.routing.effort_spelling import BUDGETS, budget_spelled, has_budget, spelled, without_effort
 
 Source = Literal["body", "suffix", "default", "budget", "none"]
 
@@ -24,16 +24,6 @@ EFFORT_KEYS: Final = ("reasoning_effort", "reasoning", "thinking")
 
 SAMPLING: Final = ("temperature", "top_p")
 """What some models refuse beside a reasoning effort."""
-
-BUDGETS: Final[Mapping[str, int]] = {
-    "minimal": 1024,
-    "low": 2048,
-    "medium": 8192,
-    "high": 16384,
-    "xhigh": 24576,
-    "max": 32768,
-}
-"""Thinking tokens per level, for providers that take a budget; the vendors' least is 1,024."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +43,17 @@ class EffortDecision:
         """Whether an effort would be ours, not the client's own words in the body."""
         return self.source in {"suffix", "default"}
 
+    @property
+    def told(self) -> str:
+        """One line for the trace; empty when nobody asked for anything."""
+        if self.source == "none":
+            return ""
+        over = f", which overrules the suffix {self.overruled}" if self.overruled is not None else ""
+        return f"effort: {self.level or 'a budget of its own'} (from the {_WHENCE[self.source]}){over}"
+
+
+_WHENCE: Final[Mapping[Source, str]] = {"body": "body", "budget": "body", "suffix": "name", "default": "settings"}
+
 
 def decide(payload: Mapping[str, object], suffix: str | None, default: str | None) -> EffortDecision:
     """Return the request's effort: the body's, else its budget (no level), else *suffix*, else *default*.
@@ -60,7 +61,7 @@ def decide(payload: Mapping[str, object], suffix: str | None, default: str | Non
     ``reasoning: {enabled: false}`` asks for ``none``. Raises InvalidEffort, with `param`, for a level that is no
     string or unknown.
     """
-    stated, budget = _stated(payload), _has_budget(payload)
+    stated, budget = _stated(payload), has_budget(payload)
     overruled = suffix if suffix is not None and suffix != stated else None
     if stated is not None:
         return EffortDecision(stated, "body", budget=budget, overruled=overruled)
@@ -71,20 +72,28 @@ def decide(payload: Mapping[str, object], suffix: str | None, default: str | Non
     return EffortDecision(default, "default") if default is not None else EffortDecision()
 
 
-def adapt(decision: EffortDecision, payload: Mapping[str, object], model: Model, provider: Provider) -> Changes:
-    """Return what must change in *payload* so that *decision* reaches *model* in the provider's one spelling."""
+def adapt(
+    decision: EffortDecision,
+    payload: Mapping[str, object],
+    model: Model,
+    provider: Provider,
+    budgets: Mapping[str, int] = BUDGETS,
+    *,
+    learned: bool = False,
+) -> Changes:
+    """Return what must change in *payload* so that *decision* reaches *model* in the provider's one spelling.
+
+    *budgets*: thinking tokens per level. *learned*: the model rejected an effort lately, and gets none.
+    """
     capable = model.capabilities.reasoning
     if capable is False:
         return dropping(payload, *EFFORT_KEYS)
-    if decision.level is None or (decision.source == "default" and capable is None):
-        return Changes()
-    if decision.budget and provider.accepts.effort is not EffortSpelling.FIELD:
-        return without_effort(payload)
-    level = clamp(decision.level, model)
-    if level is None:
-        return without_effort(payload)
-    changes = _spelled(level, payload, decision, provider.accepts.effort)
-    if decision.injected and level != "none" and model.no_sampling_with_effort:
+    spelling, level = provider.accepts.effort, _level_of(decision, model)
+    if learned or level is None or (decision.budget and spelling is not EffortSpelling.FIELD):
+        bare = without_effort(payload) if learned or decision.source == "body" else Changes()
+        return bare.then(budget_spelled(bare.applied(payload), spelling)) if decision.budget else bare
+    changes = spelled(level, payload, spelling, model, budgets, budget=decision.budget)
+    if decision.injected and level != "none" and model.no_sampling_with_effort and changes.set:
         changes = changes.then(dropping(payload, *SAMPLING))
     return changes
 
@@ -94,6 +103,8 @@ def clamp(level: str, model: Model) -> str | None:
 
     ``none`` is never raised: it is sent to models that know it and to no other.
     """
+    if model.no_effort:
+        return None
     takes = [known for known in EFFORTS if known in model.effort_levels]
     if level in takes:
         return level
@@ -101,50 +112,10 @@ def clamp(level: str, model: Model) -> str | None:
     return min(steps, key=lambda known: abs(EFFORTS.index(known) - EFFORTS.index(level)), default=None)
 
 
-def without_effort(payload: Mapping[str, object]) -> Changes:
-    """Return the changes that take every spelling of an effort out of *payload* and leave budgets and the rest."""
-    field = dropping(payload, "reasoning_effort")
-    reasoning = payload.get("reasoning")
-    if not isinstance(reasoning, Mapping) or not reasoning.keys() & {"effort", "enabled"}:
-        return field
-    rest = {key: value for key, value in reasoning.items() if key not in {"effort", "enabled"}}
-    return field.then(
-        setting(payload, "reasoning", rest, "-reasoning.effort") if rest else dropping(payload, "reasoning")
-    )
-
-
-def states_effort(payload: Mapping[str, object]) -> bool:
-    """Whether *payload* itself carries an effort, in either spelling."""
-    reasoning = payload.get("reasoning")
-    return payload.get("reasoning_effort") is not None or (isinstance(reasoning, Mapping) and "effort" in reasoning)
-
-
-def _spelled(level: str, payload: Mapping[str, object], decision: EffortDecision, spelling: EffortSpelling) -> Changes:
-    if spelling is EffortSpelling.FIELD:
-        others = ("reasoning", "thinking") if decision.budget else ("reasoning",)
-        return dropping(payload, *others).then(
-            setting(payload, "reasoning_effort", level, f"reasoning_effort={level}"),
-        )
-    if spelling is EffortSpelling.OBJECT:
-        own = payload.get("reasoning")
-        kept = {k: v for k, v in own.items() if (k, v) != ("enabled", False)} if isinstance(own, Mapping) else {}
-        value = {**kept, "effort": level}
-        return dropping(payload, "reasoning_effort").then(
-            setting(payload, "reasoning", value, f"reasoning.effort={level}"),
-        )
-    return dropping(payload, "reasoning_effort", "reasoning").then(_thinking(level, payload))
-
-
-def _thinking(level: str, payload: Mapping[str, object]) -> Changes:
-    """Return the level as a thinking budget, which must leave room for the answer; too little room, no thinking."""
-    if level == "none":
-        return setting(payload, "thinking", {"type": "disabled"}, "thinking=disabled")
-    room = as_tokens(payload.get("max_completion_tokens")) or as_tokens(payload.get("max_tokens"))
-    tokens = BUDGETS[level] if room is None else min(BUDGETS[level], room - 1)
-    if tokens < min(BUDGETS.values()):
-        return Changes()
-    value = {"type": "enabled", "budget_tokens": tokens}
-    return setting(payload, "thinking", value, f"thinking.budget_tokens={tokens}")
+def _level_of(decision: EffortDecision, model: Model) -> str | None:
+    """Return the level that *model* is sent; a default is for models that are known to reason."""
+    unsure = decision.source == "default" and model.capabilities.reasoning is None
+    return None if decision.level is None or unsure else clamp(decision.level, model)
 
 
 def _stated(payload: Mapping[str, object]) -> str | None:
@@ -165,10 +136,3 @@ def _level(value: object, where: str) -> str | None:
     if not isinstance(value, str) or value not in EFFORTS:
         raise InvalidEffort(f"{where}: must be one of {', '.join(EFFORTS)}", param=where)
     return value
-
-
-def _has_budget(payload: Mapping[str, object]) -> bool:
-    reasoning = payload.get("reasoning")
-    return isinstance(payload.get("thinking"), Mapping) or (
-        isinstance(reasoning, Mapping) and reasoning.get("max_tokens") is not None
-    )

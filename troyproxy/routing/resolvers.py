@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
 from typing import Final
 
 from troyproxy.catalog.combos import Combo
@@ -21,6 +22,16 @@ from troyproxy.routing.pool import auto_pool
 TOOL_PREFERENCE: Final = ("openai", "google")
 """Provider ids that come first on tool turns, behind the configured preferences."""
 
+Late = Collection[tuple[str, str]]
+"""Models, by provider id and model, whose tool calls came as text too often lately; mostly none."""
+Drifting = Callable[[], Late]
+"""Returns them as they are now."""
+
+
+def nobody_drifts() -> Late:
+    """Return nobody."""
+    return ()
+
 
 def resolve_default(
     snapshot: Snapshot, *, wants_tools: bool, header_provider: str | None = None, key_provider: str | None = None
@@ -28,8 +39,8 @@ def resolve_default(
     """Return the default model of each provider, in the order to try them.
 
     Preferred are the caller's provider (*header_provider*, else *key_provider*), then the configured default, then,
-    on tool turns, openai and google, then file order. On tool turns providers whose default model is known to lack
-    tools are left out, and models whose tool calls drift into text come last, the preferred one included.
+    on tool turns, openai and google, then file order. On tool turns models that are marked to drift come last, the
+    preferred one included. Who lacks tools is in the list too: eligibility passes it over, and says so.
     Raises InvalidRequest when *header_provider* names no configured provider.
     """
     preferred = _preferred(snapshot, header_provider, key_provider)
@@ -37,9 +48,23 @@ def resolve_default(
     named = [snapshot.provider(name) for name in (*preferred, *by_hand)]
     pool = _defaults([*(p for p in named if p is not None), *snapshot.providers.values()])
     if wants_tools:
-        able = (c for c in pool if c.facts.capabilities.tools is not False)
-        pool = sorted(able, key=lambda c: c.facts.tool_calls is ToolCalls.DRIFTS)
+        pool.sort(key=lambda c: c.facts.tool_calls is ToolCalls.DRIFTS)
     return tuple(pool)
+
+
+def steady_first(root: Group, late: Late) -> Group:
+    """Return *root*, whose units are candidates, with those that are *late* behind all others."""
+    behind = drifting_of((unit for unit in root.units if isinstance(unit, Candidate)), late)
+    if not behind:
+        return root
+    return replace(root, units=tuple(sorted(root.units, key=lambda unit: unit.identity in behind)))
+
+
+def drifting_of(candidates: Iterable[Candidate], late: Late) -> frozenset[str]:
+    """Return the identities of those that drift lately; what they are marked as is another matter."""
+    if not late:
+        return frozenset()
+    return frozenset(c.identity for c in candidates if c.provider is not None and (c.provider.id, c.model) in late)
 
 
 def root_of(
