@@ -51,6 +51,14 @@ async def test_explaining_does_not_keep_a_memory_alive(pool: Pool) -> None:
     assert (await pool.ask()).header("x-troy-strategy") == "auto"
 
 
+async def test_what_is_remembered_for_a_key_is_explained_where_the_key_is_named(pool: Pool) -> None:
+    served = await pool.first()
+    told = await pool.house.post(
+        "/api/explain?key=all", {"model": "auto", "messages": [{"role": "user", "content": "hi"}]}
+    )
+    assert told.json()["auto"][0]["last_known_good"] == f"{served}/m#A"
+
+
 async def test_a_failure_elsewhere_forgets_the_target(pool: Pool) -> None:
     served = await pool.first("auto/lkgp")
     pool.upstream.sick = {served: 500}

@@ -66,11 +66,24 @@ async def test_every_problem_is_named_at_once(house: House) -> None:
     assert sorted(fields_of(answer.json())) == ["members", "name", "strategy"]
 
 
-@pytest.mark.parametrize("value", [b"NaN", b"-Infinity", b"1e400", b'"\\u0000"', b'"\\ud800"', b'{"\\ud800": 1}'])
-async def test_a_config_that_no_database_keeps_as_it_is_is_refused(house: House, value: bytes) -> None:
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        *[(value, "config.x[0]") for value in (b"NaN", b"-Infinity", b"1e400", b'"\\u0000"', b'"\\ud800"')],
+        (b'{"\\ud800": 1}', "config.x[0]"),
+        (b'{"auto": {"weights": {"health": NaN}}}', "config.x[0].auto.weights.health"),
+    ],
+)
+async def test_a_config_that_no_database_keeps_as_it_is_is_refused(house: House, value: bytes, field: str) -> None:
     raw = b'{"name": "one", "members": ["demo/ok"], "config": {"x": [%s]}}' % value
     answer = await house.post("/api/combos", raw)
-    assert (answer.status, fields_of(answer.json())) == (422, ["config"])
+    assert (answer.status, fields_of(answer.json())) == (422, [field])
+
+
+async def test_weights_that_are_no_numbers_are_named_one_by_one(house: House) -> None:
+    raw = b'{"name": "one", "strategy": "auto", "config": {"auto": {"weights": {"health": NaN, "quota": Infinity}}}}'
+    answer = await house.post("/api/combos", raw)
+    assert fields_of(answer.json()) == ["config.auto.weights.health", "config.auto.weights.quota"]
 
 
 async def test_any_other_config_is_stored_whole(house: House) -> None:

@@ -24,6 +24,12 @@ async def test_a_request_may_be_given_and_its_model_is_the_combo(house: House) -
     ]
 
 
+async def test_a_request_that_is_given_is_explained_as_it_is(house: House) -> None:
+    body = {"messages": [{"role": "user", "content": "hi"}]}
+    explained = [(await house.post("/api/combos/filed/explain", given)).json() for given in (body, None, {"n": 1})]
+    assert [one["needs"]["max_output"] for one in explained] == [None, 32, None]
+
+
 async def test_explaining_opens_nothing_and_moves_no_cursor(house: House) -> None:
     await house.post("/api/combos", {"name": "turns", "strategy": "round-robin", "members": ["demo/ok", "demo/chat"]})
     orders = [(await house.post("/api/combos/turns/explain", None)).json()["order"] for _ in range(3)]

@@ -139,6 +139,28 @@ def test_a_candidate_on_probation_leads_as_the_probe_and_others_such_go_last() -
     assert not decision.explored
 
 
+@pytest.mark.parametrize(
+    ("last", "place", "order", "probe"),
+    [
+        ("a", Place.IN, ("a", "b", "c"), None),
+        ("a", Place.OUT, ("c", "b"), "c"),
+        (None, Place.IN, ("c", "a", "b"), "c"),
+    ],
+)
+def test_a_session_is_no_probe_while_it_can_stay_where_it_is(
+    last: str | None, place: Place, order: tuple[str, ...], probe: str | None
+) -> None:
+    pool = (replace(POOL[0], place=place), POOL[1], replace(POOL[2], place=Place.PROBE))
+    decision = _decide(pool, Rules(last=last, pinned=True))
+    assert (decision.order, decision.probe) == (order, probe)
+
+
+def test_who_leads_by_exploration_or_as_a_probe_is_an_experiment() -> None:
+    probing = (POOL[0], replace(POOL[1], place=Place.PROBE))
+    asked = (_decide(), _decide(rules=Rules(exploration=1.0)), _decide(probing))
+    assert [decision.experiment for decision in asked] == [False, True, True]
+
+
 def test_all_excluded_come_back_the_earliest_end_first() -> None:
     pool = tuple(replace(one, place=Place.OUT, back_at=at) for one, at in zip(POOL, (30.0, 10.0, 20.0), strict=True))
     decision = _decide(pool)

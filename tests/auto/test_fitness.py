@@ -80,6 +80,12 @@ def test_a_users_own_value_wins() -> None:
     assert TABLE.cells_of("some-coder", {CODING: 0.1})[CODING] == 0.1
 
 
+def test_a_users_default_is_what_he_says_nothing_of_where_the_table_knows_nothing() -> None:
+    cells = TABLE.cells_of("acme-thinking", {Task.DEFAULT: 0.95, CODING: 0.1})
+    assert (cells[Task.DEBUGGING], cells[PLANNING], cells[CODING]) == (0.95, 1.0, 0.1)
+    assert TABLE.cells_of("qwen3-thinking", {Task.DEFAULT: 0.1})[PLANNING] == 0.72
+
+
 def test_of_equal_patterns_the_later_row_wins() -> None:
     made = table([Row("m", {CODING: 0.1}), Row("m", {CODING: 0.2})], {})
     assert made.cells_of("m")[CODING] == 0.2

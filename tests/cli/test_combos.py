@@ -21,6 +21,33 @@ def test_a_combo_is_created_with_its_members_in_order(shell: Shell) -> None:
     assert shell("combos", "show", "daily", "--json").json() == made
 
 
+def test_an_auto_combo_is_created_from_what_the_api_takes(shell: Shell) -> None:
+    auto = {"candidatePool": ["demo", "nosuch"], "weights": {"tierPriority": 0.3, "costInv": 0.05}}
+    shell.write("auto.json", json.dumps({"id": "my-auto", "name": "x", "config": {"auto": auto}}))
+    done = shell("combos", "create", "Auto Coder", "--strategy", "auto", "--body", "auto.json", "--json")
+    made = done.json()
+    assert (made["id"], made["name"], made["members"], made["config"]) == ("my-auto", "Auto Coder", [], {"auto": auto})
+    assert round(made["effective_weights"]["tierPriority"], 4) == 0.2655
+    assert "candidatePool: 'nosuch' is no configured provider" in done.err
+    shown = [line.split() for line in shell("combos", "show", "my-auto").out.split("\n")]
+    assert ["tierPriority", "0.2655"] in shown
+    assert any(line[:2] == ["auto", '{"candidatePool":'] for line in shown)
+
+
+def test_what_is_wrong_in_a_written_combo_is_named_by_its_path(shell: Shell) -> None:
+    written = '{"strategy": "auto", "config": {"auto": {"weights": {"speed": 1}}}}'
+    done = shell("combos", "create", "daily", "--body", "-", stdin=written)
+    assert done.status == 1
+    assert "config.auto.weights.speed: is no factor" in done.err
+
+
+def test_members_of_the_options_come_before_those_that_are_written(shell: Shell) -> None:
+    made = shell(
+        "combos", "create", "daily", "-m", "demo/ok", "--body", "-", "--json", stdin='{"models": ["demo/chat"]}'
+    )
+    assert made.json()["members"] == [{"model": "demo/ok", "weight": 1.0}]
+
+
 def test_a_combo_is_shown_as_a_table(shell: Shell) -> None:
     shown = shell("combos", "show", "demo").out.split("\n")
     assert shown[0].split() == ["NAME", "ID", "STRATEGY", "MEMBERS", "ORIGIN"]

@@ -6,7 +6,7 @@ from typing import Never
 import pytest
 
 from tests.cli.conftest import Shell
-from troyproxy.auto.weights import DEFAULT, FACTORS
+from troyproxy.auto.weights import DEFAULT, FACTORS, PACKS
 
 
 @pytest.fixture
@@ -52,6 +52,22 @@ def test_the_body_is_that_of_the_file(shell: Shell) -> None:
     told = shell("explain", "demo", "--body", "request.json").json()
     assert {member["reason"] for member in told["members"]} == {"no-vision"}
     assert told["refused"]["status"] == 503
+
+
+def test_headers_and_a_key_are_those_of_the_request(shell: Shell) -> None:
+    shell("keys", "create", "narrow", "--models", "demo/*")
+    asked = ("explain", "auto", "--header", "x-troy-mode: ship-fast", "-H", "X-Troy-Task: coding", "--key", "narrow")
+    (scored,) = shell(*asked).json()["auto"]
+    assert (scored["task"], scored["weights"]) == ("coding", dict(PACKS["ship-fast"]))
+    refused = shell("explain", "groq/x", "--key", "narrow")
+    assert (refused.status, "not found" in refused.err or "may not use" in refused.err) == (1, True)
+
+
+@pytest.mark.parametrize("header", ["x-troy-mode", ": x", "x-troy-mode: f\u00fcr"])
+def test_what_is_no_header_is_one_line(shell: Shell, header: str) -> None:
+    done = shell("explain", "auto", "-H", header)
+    assert (done.status, done.err.count("\n")) == (1, 1)
+    assert "is no header, as in 'x-troy-mode: cheap'" in done.err
 
 
 def test_the_body_may_come_by_standard_input(shell: Shell) -> None:

@@ -12,6 +12,7 @@ from tests.fakes import FakeClock, settle
 from tests.proxy.auto_desk import FIVE, KEYLESS, AutoDesk, priced, providers, skipped
 from tests.proxy.rig import combo, model, provider
 from troyproxy.accounting.finished import Finished
+from troyproxy.auto.weights import PACKS
 from troyproxy.catalog.combos import Member
 from troyproxy.catalog.snapshot import build
 from troyproxy.errors import BudgetExceeded
@@ -19,7 +20,6 @@ from troyproxy.proxy.auto_engine import SHOWN
 from troyproxy.proxy.explain import explain
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.measure_sharing import MeasureSharing
-from troyproxy.routing.candidates import candidate_of
 
 STRICT = {"x-troy-budget-policy": "strict", "x-troy-budget-usd": "0.000001"}
 
@@ -117,7 +117,8 @@ def test_a_member_twice_in_the_tree_is_excluded_once(clock: FakeClock) -> None:
     desk.half_open("p1")
     call = desk.plan("outer", headers={"x-troy-mode": "cost-saver"})
     assert skipped(call) == [("p1", "excluded")]
-    assert desk.auto.record(candidate_of(bad, "m", account="A")).row == 1
+    weights = repr(tuple(PACKS["cost-saver"].values()))
+    assert desk.auto.exclusions.record(("p1", "m", "A"), weights).row == 1
 
 
 def test_a_strict_budget_names_the_cheapest_estimate(desk: AutoDesk) -> None:

@@ -1,4 +1,4 @@
-"""Exploration, exclusion, probes and incidents, through the planner that serves traffic."""
+"""Exploration, what is remembered of it, and incidents, through the planner that serves traffic."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ from collections import Counter
 import pytest
 
 from tests.fakes import FakeClock
-from tests.proxy.auto_desk import FIVE, AutoDesk, priced, providers, skipped
-from troyproxy.errors import AllUnavailable
+from tests.proxy.auto_desk import FIVE, AutoDesk, providers, skipped
 from troyproxy.resilience.classes import ErrorClass
 
 PLANS = 10_000
-MINUTE = 60.0
 
 
 @pytest.fixture
@@ -45,7 +43,12 @@ def test_the_rate_zero_explores_nothing(desk: AutoDesk) -> None:
     assert {desk.order()[0] for _ in range(1_000)} == {"p0"}
 
 
-def test_the_rate_zero_leaves_the_variant_that_has_its_own_rate(desk: AutoDesk) -> None:
+def test_the_rate_zero_is_for_the_variant_that_has_its_own_rate_too(desk: AutoDesk) -> None:
+    assert {desk.order("auto/smart")[0] for _ in range(1_000)} == {"p0"}
+
+
+def test_another_rate_is_not(clock: FakeClock) -> None:
+    desk = AutoDesk(clock, exploration=1e-9)
     assert {desk.order("auto/smart")[0] for _ in range(1_000)} != {"p0"}
 
 
@@ -64,164 +67,35 @@ def test_a_session_that_has_its_target_is_not_explored_with(clock: FakeClock) ->
     assert {desk.order(headers={"x-troy-session": "s2"})[0] for _ in range(200)} == {"p1", "p2", "p3", "p4"}
 
 
+def test_what_is_only_tried_out_is_not_remembered_but_for_a_session(clock: FakeClock) -> None:
+    desk = AutoDesk(clock, exploration=1.0)
+    assert not desk.plan("auto/lkgp").remember
+    assert desk.plan("auto/lkgp", headers={"x-troy-session": "s1"}).remember
+    desk.auto.exploration = 0.0
+    assert desk.plan("auto/lkgp").remember
+
+
+def test_a_probe_is_not_remembered_as_what_was_chosen(desk: AutoDesk) -> None:
+    desk.attempts("p4", "-----")
+    desk.clock.move(301.0)
+    call = desk.plan()
+    assert (desk.marks(call), call.remember) == (["probe"], ())
+
+
+def test_a_session_that_has_its_target_is_no_probe(desk: AutoDesk) -> None:
+    held = {"x-troy-session": "s1"}
+    desk.auto.served(desk.plan(headers=held).remember, desk.target("p0"))
+    desk.attempts("p4", "-----")
+    desk.clock.move(301.0)
+    call = desk.plan(headers=held)
+    assert (providers(call), desk.marks(call)) == (["p0", "p1", "p2", "p3", "p4"], ["known"])
+    assert desk.marks(desk.plan()) == ["probe"]
+
+
 def test_exploration_stays_within_the_budget(clock: FakeClock) -> None:
     desk = AutoDesk(clock, exploration=1.0)
     budget = {"x-troy-budget-usd": "0.0022"}
     assert {desk.order(headers=budget)[0] for _ in range(200)} == {"p1"}
-
-
-# --- exclusion ---
-
-
-def test_the_ladder_is_five_ten_twenty_thirty_thirty_minutes(desk: AutoDesk) -> None:
-    desk.attempts("p0", "-----")
-    for minutes in (5, 10, 20, 30, 30):
-        desk.clock.move(minutes * MINUTE - 1.0)
-        assert "p0" not in desk.order()
-        desk.clock.move(1.0)
-        call = desk.plan()
-        assert (call.probe, providers(call)[0]) == ("p0/m#A", "p0")
-        desk.attempts("p0", "-")
-    assert [reason for _, _, reason in desk.observer.of("auto_excluded")] == ["failures", *["probe"] * 5]
-
-
-def test_who_is_excluded_is_skipped_as_such(desk: AutoDesk) -> None:
-    desk.attempts("p0", "-----")
-    assert skipped(desk.plan()) == [("p0", "excluded")]
-
-
-def test_one_probe_is_in_flight_at_a_time(desk: AutoDesk) -> None:
-    desk.attempts("p0", "-----")
-    desk.clock.move(5 * MINUTE)
-    first, second = desk.plan(), desk.plan()
-    assert (first.probe, second.probe, skipped(second)) == ("p0/m#A", None, [("p0", "excluded")])
-
-
-def test_a_probe_holds_its_place_for_as_long_as_it_may_take(desk: AutoDesk) -> None:
-    desk.attempts("p0", "-----")
-    desk.clock.move(5 * MINUTE)
-    desk.plan()
-    desk.auto.probing(desk.target("p0", limit_s=75.0))
-    desk.clock.move(74.0)
-    assert desk.plan().probe is None
-    desk.clock.move(1.0)
-    assert desk.plan().probe == "p0/m#A"
-
-
-def test_a_probe_that_never_begins_gives_its_place_back_after_five_seconds(desk: AutoDesk) -> None:
-    desk.attempts("p0", "-----")
-    desk.clock.move(5 * MINUTE)
-    desk.plan()
-    desk.clock.move(4.9)
-    assert desk.plan().probe is None
-    desk.clock.move(0.1)
-    assert desk.plan().probe == "p0/m#A"
-
-
-def test_a_good_probe_readmits_and_the_ladder_begins_anew(desk: AutoDesk) -> None:
-    desk.attempts("p0", "-----")
-    desk.clock.move(5 * MINUTE)
-    desk.plan()
-    desk.attempts("p0", "+")
-    call = desk.plan()
-    assert (providers(call)[0], call.probe) == ("p0", None)
-    desk.attempts("p0", "-----")
-    desk.clock.move(5 * MINUTE)
-    assert desk.plan().probe == "p0/m#A"
-
-
-def test_a_probe_is_good_when_it_begins_to_answer(desk: AutoDesk) -> None:
-    desk.attempts("p0", "-----")
-    desk.clock.move(5 * MINUTE)
-    desk.plan()
-    with desk.attempt("p0") as target:
-        desk.auto.served((), target)
-        assert (desk.order()[0], desk.plan().probe) == ("p0", None)
-
-
-@pytest.mark.parametrize("word", ["request", "context", "cancelled", "saturated"])
-def test_what_says_nothing_of_the_candidate_is_not_counted(desk: AutoDesk, word: str) -> None:
-    desk.attempts("p0", "-" * 20, word)
-    assert desk.order()[0] == "p0"
-
-
-@pytest.mark.parametrize("word", ["request", "context", "cancelled", "saturated"])
-def test_a_probe_that_says_nothing_is_made_again_at_once(desk: AutoDesk, word: str) -> None:
-    desk.attempts("p0", "-----")
-    desk.clock.move(5 * MINUTE)
-    desk.plan()
-    desk.attempts("p0", "-", word)
-    assert desk.plan().probe == "p0/m#A"
-
-
-def test_an_attempt_of_before_the_probe_does_not_give_its_place_back(desk: AutoDesk) -> None:
-    desk.attempts("p0", "-----")
-    with desk.attempt("p0", "cancelled"):
-        desk.clock.move(5 * MINUTE)
-        desk.plan()
-    assert desk.plan().probe is None
-
-
-@pytest.mark.parametrize("outcome", ["ok", "transient"])
-def test_an_attempt_of_before_the_exclusion_changes_nothing(desk: AutoDesk, outcome: str) -> None:
-    with desk.attempt("p0", outcome):
-        desk.clock.move(1.0)
-        desk.attempts("p0", "-----")
-    assert "p0" not in desk.order()
-    desk.clock.move(5 * MINUTE)
-    assert desk.plan().probe == "p0/m#A"
-
-
-def test_a_client_that_left_does_not_count(desk: AutoDesk) -> None:
-    for _ in range(6):
-        with desk.attempt("p0", whole=False):
-            pass
-    assert desk.order()[0] == "p0"
-
-
-def test_all_excluded_come_back_the_earliest_end_first(desk: AutoDesk) -> None:
-    for name in ("p3", "p1", "p4", "p0", "p2"):
-        desk.attempts(name, "-----")
-        desk.clock.move(1.0)
-    call = desk.plan()
-    assert (providers(call), desk.marks(call)) == (["p3", "p1", "p4", "p0", "p2"], ["readmitted"])
-
-
-def test_who_comes_back_for_want_of_others_and_serves_is_in_again(desk: AutoDesk) -> None:
-    for name in ("p3", "p1", "p4", "p0", "p2"):
-        desk.attempts(name, "-----")
-    desk.plan()
-    desk.attempts("p1", "+")
-    assert desk.order() == ["p1"]
-
-
-def test_of_all_excluded_those_that_are_open_do_not_come_back(desk: AutoDesk) -> None:
-    desk.open("p0", "p1")
-    for name in ("p2", "p3", "p4"):
-        desk.attempts(name, "-----")
-    assert desk.order() == ["p2", "p3", "p4"]
-
-
-def test_all_open_is_503_with_the_earliest_reset(desk: AutoDesk) -> None:
-    desk.open("p0")
-    desk.clock.move(10.0)
-    desk.open("p1", "p2", "p3", "p4")
-    error = desk.refused(desk.call())
-    assert isinstance(error, AllUnavailable)
-    assert error.headers["retry-after"] == "20"
-
-
-def test_a_score_below_a_fifth_is_excluded_once_however_many_combos_see_it(clock: FakeClock) -> None:
-    desk = AutoDesk(clock, priced("p0", 0.0), priced("p1", 100.0))
-    mode = {"x-troy-mode": "cost-saver"}
-    for name in ("p0", "p1"):
-        desk.attempts(name, "+" * 10)  # both as slow and as unsteady as the slowest
-    desk.quota("p1", 0)
-    desk.half_open("p1")
-    assert skipped(desk.plan(headers=mode)) == [("p1", "excluded")]
-    assert desk.observer.of("auto_excluded") == [("p1", "m", "score")]
-    desk.plan(headers=mode)
-    assert len(desk.observer.of("auto_excluded")) == 1
 
 
 # --- incidents ---

@@ -89,6 +89,22 @@ async def test_who_is_no_probe_has_all_his_time(rig: Rig) -> None:
     assert done.call.ledger.attempts[0].duration_ms == pytest.approx(300_000)
 
 
+async def test_who_is_on_probation_is_probed_as_the_last_resort_too(rig: Rig) -> None:
+    await exclude(rig, "p0")
+    await exclude(rig, "p1")
+    replies(rig, "p0", refusal(500))
+    replies(rig, "p1", answer(before=[100.0]))
+    before = rig.clock.now()
+    assert (await rig.ask("auto")).outcomes == ["transient", "transient"]
+    assert rig.clock.now() - before == pytest.approx(75.0)  # a quarter of the usual time
+
+
+async def test_who_is_on_probation_has_all_his_time_in_a_combo_that_does_not_score(rig: Rig) -> None:
+    await exclude(rig)
+    replies(rig, "p0", answer(before=[100.0]))
+    assert (await rig.ask("spec")).outcomes == ["ok"]
+
+
 async def test_of_many_requests_at_once_one_is_the_probe(rig: Rig) -> None:
     await exclude(rig)
     replies(rig, "p0", answer(before=[20.0]))

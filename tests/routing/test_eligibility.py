@@ -5,7 +5,7 @@ import pytest
 from tests.routing.builders import candidate, combo, model, provider, snapshot
 from troyproxy.catalog.models import Capabilities, Model
 from troyproxy.routing.eligibility import Skip, SkipReason, embedding_model, model_name, room_needed, shortfall
-from troyproxy.routing.members import Candidate, expand
+from troyproxy.routing.members import Candidate, Group, candidate_of, expand
 from troyproxy.routing.needs import Needs
 
 
@@ -73,10 +73,16 @@ def test_the_room_needed_is_estimate_plus_clamped_output() -> None:
 
 def test_the_reasons_are_those_of_the_design() -> None:
     written = (
-        "no-tools no-vision no-json no-audio context unknown-provider no-account disabled not-allowed circuit cooldown "
-        "provider-down budget excluded mixed-embeddings"
+        "no-tools no-vision no-json no-audio context unknown-provider no-model no-account disabled not-allowed circuit "
+        "cooldown provider-down budget excluded mixed-embeddings"
     )
     assert [str(reason) for reason in SkipReason] == written.split()
+
+
+def test_what_stands_for_no_model_is_left_out_for_that() -> None:
+    nothing = Candidate("alpha/*", provider("alpha"), "")
+    assert shortfall(nothing, Needs(), deny_unknown=False) is SkipReason.NO_MODEL
+    assert embedding_model(Group(combo("c"), (nothing, candidate_of(provider("beta", "emb-1"), "emb-1")))) == "emb-1"
 
 
 EMBEDDERS = (provider("alpha", "emb-1"), provider("beta", "emb-2", "vendor/emb-1"))

@@ -160,6 +160,12 @@ def test_members_without_a_provider_are_warned_about_once() -> None:
     assert "nosuch/x" in said[0]
 
 
+def test_an_account_that_is_not_there_is_warned_about() -> None:
+    pinned = tuple(Member(model="alpha/m1", account=name) for name in ("nosuch", ALPHA.accounts[0].name))
+    said = warnings_of(replace(combo("a"), members=pinned), snapshot(ALPHA))
+    assert said == ["member 'alpha/m1' is skipped: alpha has no account 'nosuch'"]
+
+
 def test_a_combo_named_like_a_model_is_warned_about() -> None:
     assert "alpha" in warnings_of(combo("gpt-x", "alpha/m1"), snapshot(ALPHA))[0]
 

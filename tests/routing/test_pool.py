@@ -9,6 +9,7 @@ import pytest
 from tests.routing.builders import combo, provider, snapshot
 from troyproxy.catalog.providers import NO_AUTH, Account, Provider
 from troyproxy.catalog.snapshot import Snapshot
+from troyproxy.routing.advertise import advertise, advertise_auto
 from troyproxy.routing.members import expand, leaves, warnings_of
 from troyproxy.routing.pool import MOST_MODELS, auto_pool
 
@@ -51,13 +52,30 @@ def test_all_models_are_in_the_pool_where_the_setting_says_so_at_most_fifty_each
     assert sum(name.startswith("many/") for name in identities(house)) == MOST_MODELS
 
 
-def test_a_provider_without_any_model_has_none_in_the_pool() -> None:
-    assert identities(snapshot(provider("bare"))) == []
+def test_who_stands_for_no_model_is_in_the_pool_without_one_so_that_a_plan_can_say_so() -> None:
+    globs = replace(provider("alpha"), accounts=(_account("a", models=("z*",)),))
+    house = snapshot(provider("bare"), globs, Provider("free", auth=NO_AUTH))
+    assert identities(house) == ["bare#acc-0", "alpha#a", "free"]
+    assert {candidate.model for candidate in auto_pool(house)} == {""}
+
+
+def test_what_cannot_serve_is_not_advertised() -> None:
+    house = snapshot(ALPHA, provider("bare"))
+    assert advertise_auto(house) == advertise_auto(snapshot(ALPHA))
+    both = replace(combo("c", strategy="auto"), config={"auto": {"candidatePool": ["alpha", "bare", "nosuch"]}})
+    alone = replace(both, config={"auto": {"candidatePool": ["alpha"]}})
+    assert advertise(both, house) == advertise(alone, house)
 
 
 def test_a_pool_may_be_limited_to_providers_by_id_or_alias() -> None:
     house = snapshot(replace(ALPHA, aliases=("al",)), BETA)
-    assert identities(house, ["al", "unknown"]) == ["alpha/m2#acc-0", "alpha/m2#acc-1"]
+    assert identities(house, ["al"]) == ["alpha/m2#acc-0", "alpha/m2#acc-1"]
+
+
+def test_who_is_named_and_not_there_is_in_the_pool_so_that_a_plan_can_say_so() -> None:
+    house = snapshot(ALPHA, provider("idle", "m", accounts=0))
+    assert identities(house, ["unknown", "idle"]) == ["idle/m", "unknown"]
+    assert identities(house) == ["alpha/m2#acc-0", "alpha/m2#acc-1"]
 
 
 @pytest.mark.parametrize("config", [{}, {"auto": {}}, {"auto": "odd"}, {"auto": {"candidatePool": []}}])
@@ -76,6 +94,20 @@ def test_a_pool_that_names_no_provider_is_odd_but_no_reason_to_refuse() -> None:
     assert warnings_of(empty, snapshot(ALPHA, BETA)) == [
         "candidatePool: 'nosuch' is no configured provider and is skipped"
     ]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "config", "said"),
+    [
+        ("auto", {"atuo": {}}, "config: 'atuo' is unknown"),
+        ("lkgp", {"auto": {}}, "config.auto is not looked at: the strategy is lkgp"),
+        ("auto", {"auto": {"candidatePool": ["beta"]}}, "candidatePool is not looked at"),
+    ],
+)
+def test_what_means_nothing_in_a_config_is_said(strategy: str, config: dict[str, object], said: str) -> None:
+    odd = replace(combo("c", "beta/b1", strategy=strategy), config=config)
+    (warning,) = warnings_of(odd, snapshot(ALPHA, BETA))
+    assert warning.startswith(said)
 
 
 def test_a_stored_combo_with_members_keeps_to_them() -> None:

@@ -67,6 +67,21 @@ def test_a_member_that_is_neither_stays_with_a_warning(member: str) -> None:
     assert "is no known model and no combo; it is skipped" in report.warnings[0]
 
 
+def test_a_config_that_names_in_vain_is_warned_about() -> None:
+    auto = {"candidatePool": ["ALPHA", "nosuch"]}
+    _, report = wired(Combo("a", "a", "auto", config={"auto": auto, "stikcy": 2}, origin=Origin.FILE))
+    assert [warning.partition(",")[0] for warning in report.warnings] == [
+        "combos.a: config: 'stikcy' is unknown and is not looked at; there are: sticky",
+        "combos.a: candidatePool: 'nosuch' is no configured provider and is skipped",
+    ]
+
+
+def test_an_account_that_is_not_there_is_warned_about() -> None:
+    pinned = tuple(Member(model="alpha/m", account=name) for name in ("nosuch", "alpha-keyless"))
+    _, report = wired(Combo("a", "a", members=pinned, origin=Origin.FILE))
+    assert report.warnings == ["combos.a: the member alpha/m is skipped: alpha has no account nosuch"]
+
+
 def test_a_file_combo_hides_a_stored_one_of_its_name() -> None:
     combos, report = wired(combo("a", "alpha/m"), stored("a", "alpha/n"))
     assert combos["a"].members == (Member(model="alpha/m"),)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -13,6 +12,8 @@ from troyproxy.auto.weights import DEFAULT, PACKS, BadWeights, Weights, effectiv
 FIELDS: Final = ("candidatePool", "weights", "modePack", "explorationRate", "budgetUsd", "budgetPolicy")
 POLICIES: Final = ("cheapest", "strict")
 MOST_PROVIDERS: Final = 200
+MOST_USD: Final = 1e12
+"""More than any request costs."""
 
 
 class BadAuto(Exception):
@@ -49,7 +50,7 @@ def read_auto(raw: object) -> AutoConfig:
         pool=_pool(raw.get("candidatePool"), problems),
         weights=_weights(raw, problems),
         exploration=_number(raw, "explorationRate", 1.0, problems),
-        budget_usd=_number(raw, "budgetUsd", math.inf, problems),
+        budget_usd=_number(raw, "budgetUsd", MOST_USD, problems),
         strict=_one_of(raw, "budgetPolicy", POLICIES, problems) == "strict",
     )
     if problems:
@@ -89,9 +90,8 @@ def _number(raw: Mapping[str, object], name: str, most: float, problems: list[tu
     value = raw.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= min(most, 1e12):
-        upto = f" to {most:g}" if math.isfinite(most) else ""
-        problems.append((name, f"must be a number from 0{upto}"))
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
+        problems.append((name, f"must be a number from 0 to {most:,.0f}"))
         return None
     return float(value)
 

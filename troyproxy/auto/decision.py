@@ -38,6 +38,8 @@ class Rules:
     budget_usd: float | None = None
     strict: bool = False
     """Nothing within the budget: refuse, rather than take the cheapest."""
+    drifting: frozenset[str] = frozenset()
+    """Identities that go last, whatever they score: their tool calls came as text lately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,11 @@ class Decision:
     cheapest_usd: float | None = None
     """The lowest estimate, when a strict budget fits nobody."""
 
+    @property
+    def experiment(self) -> bool:
+        """Whether who leads is being tried out, rather than chosen."""
+        return self.explored or self.probe is not None
+
 
 def decide(pool: Sequence[Entry], demand: Demand, rules: Rules, rng: Random, judge: Judge = board_of) -> Decision:
     """Return the order for *pool*; an empty one: nobody fits a strict budget. *judge* may keep what it scored."""
@@ -74,11 +81,12 @@ def decide(pool: Sequence[Entry], demand: Demand, rules: Rules, rng: Random, jud
         return Decision(weights=weights, incident=rules.incident, over_budget=over, cheapest_usd=_cheapest(pool))
     board = judge(affordable, demand, weights)
     low = [at for at in board.low if affordable[at].place is Place.IN]
-    order, readmitted = _admitted(affordable, board, frozenset(low))
+    order, readmitted = _admitted(affordable, board, frozenset(low), _held_by(affordable, rules))
+    order, steady = _steady_first(order, rules.drifting)
     probe = order[0].identity if order and order[0].place is Place.PROBE else None
     free = probe is None and not readmitted
-    known = free and _recall(order, rules, board)
-    explored = free and _explore(order, rules, rng)
+    known = free and _recall(order, rules, board, steady)
+    explored = free and _explore(order, rules, rng, steady)
     inside = {entry.identity for entry in order} if len(order) < len(affordable) else None
     return Decision(
         order=tuple([entry.identity for entry in order]),
@@ -112,31 +120,48 @@ def _cheapest(pool: Sequence[Entry]) -> float | None:
     return min((entry.estimate_usd for entry in pool if entry.estimate_usd is not None), default=None)
 
 
-def _admitted(pool: Sequence[Entry], board: Board, low: frozenset[int]) -> tuple[list[Entry], bool]:
+def _held_by(pool: Sequence[Entry], rules: Rules) -> str | None:
+    """Return the target that holds a session: nothing is tried out on that."""
+    held = rules.pinned and any(entry.identity == rules.last and entry.place is Place.IN for entry in pool)
+    return rules.last if held else None
+
+
+def _admitted(
+    pool: Sequence[Entry], board: Board, low: frozenset[int], held_by: str | None
+) -> tuple[list[Entry], bool]:
     """Return who may serve, the best first. When all are excluded all are back, and the order is by their return."""
     ranked = [pool[at] for at in board.ranking if at not in low]
     if ranked and all(entry.place is Place.IN for entry in ranked):
         return ranked, False
     kept = [entry for entry in ranked if entry.place is not Place.OUT]
     if kept or not pool:
-        return _probe_first(kept), False
+        held = any(entry.identity == held_by for entry in kept)
+        return _with_probes(kept, leading=0 if held else 1), False
     # The terms of those that score too low begin now, so they end last.
     back = sorted(range(len(pool)), key=lambda at: (at in low, pool[at].back_at, at))
     return [pool[at] for at in back], True
 
 
-def _probe_first(order: list[Entry]) -> list[Entry]:
-    """The first request through after a term is the probe: one candidate on probation leads, others such go last."""
+def _with_probes(order: list[Entry], *, leading: int) -> list[Entry]:
+    """The first request through after a term is the probe: so many on probation lead, others such go last."""
     waiting = [entry for entry in order if entry.place is Place.PROBE]
     settled = [entry for entry in order if entry.place is not Place.PROBE]
-    return [*waiting[:1], *settled, *waiting[1:]]
+    return [*waiting[:leading], *settled, *waiting[leading:]]
 
 
-def _recall(order: list[Entry], rules: Rules, board: Board) -> bool:
-    """Put the last known good target first, where it is in the order and good enough."""
+def _steady_first(order: list[Entry], drifting: frozenset[str]) -> tuple[list[Entry], int]:
+    """Return *order* with those that drift behind the others, and how many may lead: all, when all of them drift."""
+    steady = [entry for entry in order if entry.identity not in drifting] if drifting else order
+    if not steady or len(steady) == len(order):
+        return order, len(order)
+    return [*steady, *(entry for entry in order if entry.identity in drifting)], len(steady)
+
+
+def _recall(order: list[Entry], rules: Rules, board: Board, leaders: int) -> bool:
+    """Put the last known good target first, where it is among the *leaders* of the order and good enough."""
     if rules.last is None:
         return False
-    at = next((at for at, entry in enumerate(order) if entry.identity == rules.last), None)
+    at = next((at for at, entry in enumerate(order[:leaders]) if entry.identity == rules.last), None)
     if at is None:
         return False
     scores = {one.identity: one.score for one in board.scored}
@@ -147,9 +172,9 @@ def _recall(order: list[Entry], rules: Rules, board: Board) -> bool:
     return True
 
 
-def _explore(order: list[Entry], rules: Rules, rng: Random) -> bool:
-    """Now and then put another candidate first: any but the one that leads, with equal chance."""
-    if len(order) < 2 or rules.incident or rules.pinned or rng.random() >= rules.exploration:
+def _explore(order: list[Entry], rules: Rules, rng: Random, leaders: int) -> bool:
+    """Now and then put another of the *leaders* first: any but the one that leads, with equal chance."""
+    if leaders < 2 or rules.incident or rules.pinned or rng.random() >= rules.exploration:
         return False
-    order.insert(0, order.pop(rng.randrange(1, len(order))))
+    order.insert(0, order.pop(rng.randrange(1, leaders)))
     return True

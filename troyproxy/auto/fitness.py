@@ -58,9 +58,12 @@ class FitnessTable:
         return next((row for pattern, row in self.rows if pattern.match(name)), None)
 
     def cells_of(self, model: str, over: Cells = NO_CELLS) -> dict[Task, float]:
-        """Return the fitness of *model* for every task; *over* are a user's own values."""
+        """Return the fitness of *model* for every task; *over* are a user's own values.
+
+        A model that the table does not know takes a ``default`` of the user's for what he says nothing of.
+        """
         row = self.row_of(model)
-        cells = self._known(row) if row is not None else _guessed(_tokens(model))
+        cells = self._known(row) if row is not None else _guessed(_tokens(model), over.get(Task.DEFAULT, UNKNOWN))
         if "coder" in _tokens(model):
             cells[Task.CODING] = max(CODER_AT_LEAST, cells[Task.CODING])
         return {**cells, **over}
@@ -76,14 +79,14 @@ def table(rows: Iterable[Row], families: Mapping[str, float]) -> FitnessTable:
     return FitnessTable(tuple((_compiled(row.pattern), row) for _, row in ranked), MappingProxyType(dict(families)))
 
 
-def _guessed(tokens: frozenset[str]) -> dict[Task, float]:
-    cells = dict.fromkeys(Task, UNKNOWN)
+def _guessed(tokens: frozenset[str], blank: float) -> dict[Task, float]:
+    cells = dict.fromkeys(Task, blank)
     if "fast" in tokens:
         cells[Task.CODING] += FAST_BONUS
     if "thinking" in tokens:
         cells[Task.PLANNING] += THINKING_BONUS
         cells[Task.ANALYSIS] += THINKING_BONUS
-    return cells
+    return {task: min(1.0, value) for task, value in cells.items()}
 
 
 def _tokens(model: str) -> frozenset[str]:

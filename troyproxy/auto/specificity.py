@@ -17,23 +17,35 @@ TOOL_STEPS: Final = ((21, 10), (11, 8), (6, 6), (3, 4), (1, 2))
 
 READ: Final = 1500
 """Characters of the message in which signs are counted: the parts are full long before."""
-_FENCE: Final = re.compile(r"```")
+_FENCE: Final = "```"
 _INLINE: Final = re.compile(r"(?<!`)`[^`\n]{1,80}`(?!`)")
-_CONSTRUCT: Final = re.compile(
+_KEYWORD: Final = (
     r"\b(?:def|class|function|func|fn|interface|struct|impl|import|from|return|const|let|var|public|private|async|await"
-    r"|SELECT|INSERT|UPDATE|CREATE TABLE)\s+[\w*({\"']|=>|->|\w\([^()\n]{0,60}\)\s*[{:;]|</?[a-z]+>|&&|\|\||[!=]==?"
+    r"|SELECT|INSERT|UPDATE|CREATE TABLE)\s+[\w*({\"']"
 )
-_MATH: Final = re.compile(
-    r"\\(?:frac|sum|int|sqrt|lim|alpha|beta|theta|partial|mathbb|begin)|\$[^$\n]{1,80}\$|[∑∫∂√∞≤≥≠∈∀∃]"
-    r"|\b(?:theorem|lemma|proof|prove|integral|derivative|eigenvalue|matrix|equation|polynomial|probability|modulo)\b"
-    r"|\b\w\s?\^\s?\d|\d\s?[*/^]\s?\d",
-    re.IGNORECASE,
+_STATEMENT: Final = re.compile(_KEYWORD)
+_CONSTRUCT: Final = re.compile(_KEYWORD + r"|=>|->|\w\([^()\n]{0,60}\)\s*[{:;]|</?[a-z]+>|&&|\|\||[!=]==?")
+_OPERATOR: Final = re.compile(  # each alternative begins with a character of its own: those are looked for fast
+    r"=>|->|\((?<=\w\()[^()\n]{0,60}\)\s*[{:;]|<[a-z]+>|</[a-z]+>|&&|\|\||!==?|===?"
 )
-_REASONING: Final = re.compile(
-    r"\b(?:because|therefore|however|although|whereas|unless|hence|thus|consequently|assuming|given that|step by step"
-    r"|first|second|third|finally|trade-?offs?|if and only if)\b|^\s{0,8}\d{1,2}[.)]\s",
-    re.IGNORECASE | re.MULTILINE,
+"""The same where nothing begins as a statement does."""
+_SYMBOLS: Final = r"\\(?:frac|sum|int|sqrt|lim|alpha|beta|theta|partial|mathbb|begin)|[∑∫∂√∞≤≥≠∈∀∃]"
+_PRODUCTS: Final = r"\d\s?[*/^]\s?\d"
+_FORMULA: Final = re.compile(rf"\$[^$\n]{{1,80}}\$|{_SYMBOLS}|\b\w\s?\^\s?\d|{_PRODUCTS}")
+_SYMBOL, _PRODUCT = re.compile(_SYMBOLS), re.compile(_PRODUCTS)
+"""The same where neither a dollar nor a power is."""
+_TERMS: Final = (
+    *("theorem", "lemma", "proof", "prove", "integral", "derivative", "eigenvalue", "matrix", "equation", "polynomial"),
+    *("probability", "modulo"),
 )
+_CONNECTIVES: Final = (
+    *("because", "therefore", "however", "although", "whereas", "unless", "hence", "thus", "consequently", "assuming"),
+    *("given that", "step by step", "first", "second", "third", "finally", "if and only if"),
+    *("tradeoff", "tradeoffs", "trade-off", "trade-offs"),
+)
+_TERM: Final = re.compile(rf"\b(?:{'|'.join(_TERMS)})\b")
+_CONNECTIVE: Final = re.compile(rf"\b(?:{'|'.join(_CONNECTIVES)})\b")
+_STEP: Final = re.compile(r"^\s{0,8}\d{1,2}[.)]\s", re.MULTILINE)
 _WORD: Final = re.compile(r"\w+")
 _CRYPTOGRAPHY: Final = "cryptograph"
 _DOMAIN: Final = frozenset(
@@ -51,30 +63,47 @@ _DOMAIN: Final = frozenset(
 def specificity(brief: Brief) -> float:
     """Return the specificity of a request, 0 to 100. One pass over the beginning of it for each kind of sign."""
     text = brief.last[:READ]
+    lower = text.lower()
+    reasons = _words(_CONNECTIVE, _CONNECTIVES, lower) + _count(_STEP, text)
     return (
         _code(text)
-        + min(MATH_MOST, 4.0 * _count(_MATH, text))
-        + min(REASONING_MOST, 2.0 * _count(_REASONING, text) + min(MESSAGES_MOST, brief.messages // 2))
+        + min(MATH_MOST, 4.0 * _mathematics(text, lower))
+        + min(REASONING_MOST, 2.0 * reasons + min(MESSAGES_MOST, brief.messages // 2))
         + _step(CONTEXT_STEPS, brief.est_tokens - 1)
         + _step(TOOL_STEPS, brief.tool_count)
-        + min(DOMAIN_MOST, 2.0 * _terms(f"{brief.system[:2000]} {text}".lower()))
+        + min(DOMAIN_MOST, 2.0 * _trade(f"{brief.system[:2000].lower()} {lower}"))
     )
 
 
 def _code(text: str) -> float:
-    fences = _count(_FENCE, text) // 2
-    return min(CODE_MOST, 5.0 * fences + 0.5 * _count(_INLINE, text) + 2.0 * _count(_CONSTRUCT, text))
+    fences = text.count(_FENCE) // 2
+    inline = _count(_INLINE, text) if "`" in text else 0
+    constructs = _count(_CONSTRUCT if _STATEMENT.search(text) else _OPERATOR, text)
+    return min(CODE_MOST, 5.0 * fences + 0.5 * inline + 2.0 * constructs)
 
 
-def _terms(text: str) -> int:
+def _mathematics(text: str, lower: str) -> int:
+    whole = "$" in text or "^" in text
+    formulas = _count(_FORMULA, text) if whole else _count(_SYMBOL, text) + _count(_PRODUCT, text)
+    return formulas + _words(_TERM, _TERMS, lower)
+
+
+def _trade(text: str) -> int:
     """Return how many terms of a trade are in *text*, which is in lower case."""
+    if not any(word in text for word in _DOMAIN) and _CRYPTOGRAPHY not in text:
+        return 0
     words = set(_WORD.findall(text))
     others = {word for word in words if word.startswith(_CRYPTOGRAPHY) and word != _CRYPTOGRAPHY}
     return len(words & _DOMAIN) + len(others)
 
 
+def _words(pattern: re.Pattern[str], words: Sequence[str], text: str) -> int:
+    """Return how often *pattern*, which stands for *words*, is in *text*. A text is found far faster than a pattern."""
+    return _count(pattern, text) if any(word in text for word in words) else 0
+
+
 def _count(pattern: re.Pattern[str], text: str) -> int:
-    return sum(1 for _ in pattern.finditer(text))
+    return len(pattern.findall(text))
 
 
 def _step(steps: Sequence[tuple[int, int]], value: int) -> int:

@@ -12,6 +12,7 @@ from typing import Final
 
 from troyproxy.auto.brief import Brief
 from troyproxy.auto.fitness import Task
+from troyproxy.auto.signs import SIGNS, counted
 
 CONFIDENT: Final = 2.0
 """Points that a task needs to be claimed."""
@@ -21,118 +22,19 @@ OPENING: Final = 160
 GIST, HEAD = 1200, 800
 """Characters of a long text that are read for words, and how many of them at its beginning; the rest is its end."""
 SYSTEM_SHARE: Final = 0.4
-MOST: Final = 3
-"""How often one sign counts, at most."""
 HINTS: Final[Mapping[str, Task]] = MappingProxyType(
     {task.value: task for task in Task}
     | {"code": Task.CODING, "debug": Task.DEBUGGING, "docs": Task.DOCUMENTATION, "plan": Task.PLANNING}
 )
-
-
-def _sign(words: str) -> re.Pattern[str]:
-    """Return the pattern of *words*, for text in lower case: a case-blind pattern is several times slower."""
-    return re.compile(words)
-
-
-def _shape(lines: str) -> re.Pattern[str]:
-    return re.compile(lines, re.MULTILINE)
-
-
-_WORDS: Final = (
-    (Task.DEBUGGING, 3.0, _sign(r"\b(?:debug(?:ging)?|traceback|stack ?trace|segfault|core dump)\b")),
-    (
-        Task.DEBUGGING,
-        2.0,
-        _sign(
-            r"\b(?:fix(?:es|ed)?|broken|crash(?:es|ed|ing)?|fail(?:s|ed|ing)|hangs?|freez(?:es|ing)|bugs?|deadlocks?"
-            r"|doesn'?t work|does not work|not working|(?:throws?|raises?|raised|get(?:ting)?)"
-            r" (?:an? )?\w*(?:error|exception))\b"
-        ),
-    ),
-    (Task.DEBUGGING, 1.0, _sign(r"\b(?:\w*(?:error|exception)|undefined|nan|exit code|root cause)\b")),
-    (
-        Task.REVIEW,
-        3.0,
-        _sign(r"\b(?:code review|pull request|review (?:this|my|the|these|it)|pr #?\d*|merge request)\b"),
-    ),
-    (
-        Task.REVIEW,
-        2.0,
-        _sign(
-            r"\b(?:review|critique|feedback on|nitpicks?|code smells?|approve|any (?:issues|problems|concerns) with)\b"
-        ),
-    ),
-    (
-        Task.REVIEW,
-        1.0,
-        _sign(r"\b(?:improve(?:ments)?|readab\w+|vulnerabilit\w+|best practices?|clean(?:er)?|audit)\b"),
-    ),
-    (
-        Task.PLANNING,
-        3.0,
-        _sign(r"\b(?:roadmap|project plan|migration plan|milestones?|architecture for|design (?:a|an|the) \w*)\b"),
-    ),
-    (
-        Task.PLANNING,
-        2.0,
-        _sign(
-            r"\b(?:plan(?:ning|s)?|strategy|outline (?:a|the|how)|phases?|break (?:it|this|that) down|schedule"
-            r"|backlog)\b"
-        ),
-    ),
-    (
-        Task.PLANNING,
-        1.0,
-        _sign(r"\b(?:architect(?:ure)?|approach|steps? (?:to|for)|prioriti[sz]e|scope|estimate|sprint)\b"),
-    ),
-    (
-        Task.DOCUMENTATION,
-        3.0,
-        _sign(r"\b(?:docstrings?|readme|changelog|release notes|api docs?|documentation|jsdoc|man page|user guide)\b"),
-    ),
-    (Task.DOCUMENTATION, 2.0, _sign(r"\b(?:document (?:this|the|these|how)|tutorial|write up|docs|how-to)\b")),
-    (Task.DOCUMENTATION, 1.0, _sign(r"\b(?:comments?|summar(?:y|ise|ize)|explain in (?:plain|simple))\b")),
-    (
-        Task.ANALYSIS,
-        2.0,
-        _sign(
-            r"\b(?:analy[sz](?:e|is|ing)|compare|comparison|trade-?offs?|pros and cons|correlation|trends?|data ?set"
-            r"|evaluate|what does (?:this|the) data|statistic(?:s|al)?|interpret|difference between|versus|vs\.?)\b"
-        ),
-    ),
-    (
-        Task.ANALYSIS,
-        1.2,
-        _sign(r"\b(?:why|explain|data|metrics|insights?|causes?|impact|figures|survey|revenue|churn)\b"),
-    ),
-    (
-        Task.CODING,
-        2.0,
-        _sign(
-            r"\b(?:implement|refactor|(?:write|create|build|make|generate|add|code) (?:me )?"
-            r"(?:a |an |the |some |unit )*"
-            r"(?:\w+ ){0,3}(?:function|class|script|program|method|endpoint|component|api|module|test|tests|query|regex"
-            r"|parser|app|cli|hook|decorator|middleware|server|client|feature|button|form|page|loop|algorithm|schema))\b"
-        ),
-    ),
-    (
-        Task.CODING,
-        1.0,
-        _sign(
-            r"\b(?:python|typescript|javascript|rust|golang|java|kotlin|swift|sql|react|django|fastapi|bash|c\+\+|html|css"
-            r"|port (?:this|it) to|convert (?:this|it|the)|write|function|code|rename|type hints?)\b"
-        ),
-    ),
+_TRACE: Final = re.compile(
+    r"^Traceback \(most recent|^[ \t]{1,40}at [\w.$<>]{1,200} ?\(|^panicked at|^[ \t]{0,40}File \"[^\n]+\", line \d",
+    re.MULTILINE,
 )
-_SHAPES: Final = (
-    (
-        Task.DEBUGGING,
-        4.0,
-        _shape(r"^Traceback \(most recent|^\s+at [\w.$<>]+ ?\(|^panicked at|^\s*File \".+\", line \d+"),
-    ),
-    (Task.CODING, 1.0, _shape(r"^```")),
-)
-_DIFF: Final = _shape(r"^(?:diff --git |@@ -\d|\+\+\+ b/)")
+_OF_TRACES: Final = ("Traceback (most recent", "at ", 'File "')
+"""One of these is in every trace: a look for a text costs far less than a pattern."""
+_DIFF: Final = re.compile(r"^(?:diff --git |@@ -\d|\+\+\+ b/)", re.MULTILINE)
+_OF_DIFFS: Final = ("diff --git ", "@@ -", "+++ b/")
+_FENCE: Final = "```"
 _EDITING: Final = re.compile(r"edit|bash|grep|write|patch|shell|glob|read_?file|terminal", re.IGNORECASE)
 
 
@@ -148,16 +50,14 @@ def task_of(brief: Brief) -> Task:
 def _points(brief: Brief) -> dict[Task, float]:
     points: dict[Task, float] = {task: 0.0 for task in Task if task is not Task.DEFAULT}
     gist = brief.last if len(brief.last) <= GIST else f"{brief.last[:HEAD]}\n{brief.last[HEAD - GIST :]}"
-    opening, text, system = gist[:OPENING].lower(), gist[OPENING:].lower(), brief.system[:HEAD].lower()
-    for task, weight, sign in _WORDS:
-        points[task] += weight * LEAD * _times(sign, opening)
-        if text:  # short requests have no more than an opening
-            points[task] += weight * _times(sign, text) / 2
-        if system:
-            points[task] += weight * SYSTEM_SHARE * min(1, _times(sign, system))
-    for task, weight, sign in _SHAPES:
-        points[task] += weight * min(1, _times(sign, gist))
-    if _DIFF.search(gist):
+    opening, text, system = map(counted, (gist[:OPENING].lower(), gist[OPENING:].lower(), brief.system[:HEAD].lower()))
+    for sign, first, later, told in zip(SIGNS, opening, text, system, strict=True):
+        points[sign.task] += sign.weight * (LEAD * first + later / 2 + SYSTEM_SHARE * min(1, told))
+    if _within(_TRACE, _OF_TRACES, gist):
+        points[Task.DEBUGGING] += 4.0
+    if gist.startswith(_FENCE) or f"\n{_FENCE}" in gist:
+        points[Task.CODING] += 1.0
+    if _within(_DIFF, _OF_DIFFS, gist):
         points[Task.REVIEW] += 3.0 if points[Task.REVIEW] > 0 else 1.0
         points[Task.CODING] += 1.0
     if any(_EDITING.search(name) for name in brief.tools):
@@ -165,10 +65,5 @@ def _points(brief: Brief) -> dict[Task, float]:
     return points
 
 
-def _times(sign: re.Pattern[str], text: str) -> int:
-    found = 0
-    for _ in sign.finditer(text):
-        found += 1
-        if found == MOST:
-            break
-    return found
+def _within(pattern: re.Pattern[str], literals: tuple[str, ...], text: str) -> bool:
+    return any(literal in text for literal in literals) and pattern.search(text) is not None

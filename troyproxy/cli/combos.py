@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 
 import typer
 
-from troyproxy.catalog.combos import Combo
+from troyproxy.catalog.combos import STRATEGY_NAMES, Combo
 from troyproxy.cli.commands import CONFIG, JSON, group
+from troyproxy.cli.input import read_input
 from troyproxy.cli.output import print_json, print_table, warn
 from troyproxy.cli.probe import ProbeFailed
 from troyproxy.cli.session import Session, run_with
-from troyproxy.proxy.combo_book import as_written
+from troyproxy.proxy.combo_book import as_written, effective_weights
+from troyproxy.proxy.intake import decode_object
 from troyproxy.proxy.trials import Trial, as_told
-from troyproxy.routing.strategies import STRATEGIES
 
 app = group("Combos: chains of models under one name. A running gateway follows within a second.")
 NAME = typer.Argument(..., metavar="NAME", help="The combo's name or id.")
@@ -57,16 +59,29 @@ def _print(combo: Combo, *, as_json: bool) -> None:
         return
     print_table(("name", "id", "strategy", "members", "origin"), [_cells(combo)])
     rows = ((i, m.label, m.account, f"{m.weight:g}") for i, m in enumerate(combo.members, 1))
-    print_table(("place", "member", "account", "weight"), rows)
+    if combo.members:
+        print_table(("place", "member", "account", "weight"), rows)
+    if combo.config:
+        print_table(("option", "value"), [(key, json.dumps(value)) for key, value in combo.config.items()])
+    weights = effective_weights(combo)
+    if weights is not None:
+        print_table(
+            ("factor", "weight"), [(name, f"{weight:.4f}") for name, weight in weights.items()], as_written=True
+        )
 
 
 @app.command()
 def create(
     name: str = typer.Argument(..., metavar="NAME", help="The new combo's name."),
     members: list[str] = typer.Option(
-        ..., "--member", "-m", help="provider/model, or combo/NAME; repeat it, in order."
+        [], "--member", "-m", help="provider/model, or combo/NAME; repeat it, in order. Only auto may do without."
     ),
-    strategy: str = typer.Option("fallback", "--strategy", "-s", help=f"One of {', '.join(STRATEGIES)}."),
+    strategy: str | None = typer.Option(
+        None, "--strategy", "-s", help=f"One of {', '.join(STRATEGY_NAMES)}. Default: fallback."
+    ),
+    body: Path | None = typer.Option(
+        None, "--body", help="The combo as JSON, as the API takes it ('-': standard input); options come first."
+    ),
     config: Path | None = CONFIG,
     as_json: bool = JSON,
 ) -> None:
@@ -75,8 +90,13 @@ def create(
     \b
     Example:
       troyproxy combos create daily --member groq/llama-3.3-70b-versatile --member openai/gpt-4o
+      troyproxy combos create thrifty --strategy auto --body thrifty.json
     """
-    raw = {"name": name, "strategy": strategy, "members": members}
+    written = {} if body is None else decode_object(read_input(body))
+    said = {"name": name, "strategy": strategy, "members": members}
+    raw = {**written, **{field: value for field, value in said.items() if value}}
+    if members:
+        raw.pop("models", None)  # their other name
     combo, warnings = run_with(config, lambda found: _create(found, raw))
     for warning in warnings:
         warn(warning)

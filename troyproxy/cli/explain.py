@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,9 +11,11 @@ import typer
 
 from troyproxy.auto.weights import FACTORS
 from troyproxy.cli.commands import CONFIG, JSON
+from troyproxy.cli.input import read_input
 from troyproxy.cli.output import on_terminal, print_json, print_table
 from troyproxy.cli.session import Session, run_with
 from troyproxy.errors import ConfigError
+from troyproxy.ports import Headers
 from troyproxy.proxy.explain import draft_call, explain
 from troyproxy.proxy.intake import decode_object
 
@@ -24,6 +25,14 @@ HELLO: Final = {"messages": [{"role": "user", "content": "Hello!"}]}
 def explain_command(
     model: str = typer.Argument(..., metavar="MODEL", help="The model, as a client would name it."),
     body: Path | None = typer.Option(None, "--body", help="A chat request as JSON ('-': standard input)."),
+    header: list[str] | None = typer.Option(
+        None,
+        "--header",
+        "-H",
+        metavar="'NAME: VALUE'",
+        help="A header of the request, as x-troy-mode; may be repeated.",
+    ),
+    key: str | None = typer.Option(None, "--key", help="A client key by id or name: what it would get."),
     config: Path | None = CONFIG,
     as_json: bool = JSON,
 ) -> None:
@@ -33,27 +42,35 @@ def explain_command(
 
     \b
     Example:
-      troyproxy explain daily --body request.json
+      troyproxy explain auto --body request.json -H 'x-troy-mode: cheap'
     """
-    request = HELLO if body is None else decode_object(_read(body))
+    request = HELLO if body is None else decode_object(read_input(body))
     asked = json.dumps({**request, "model": model}).encode()
-    found = run_with(config, lambda opened: _explain(opened, asked))
+    headers = tuple(map(_header, header or ()))
+    found = run_with(config, lambda opened: _explain(opened, asked, headers, key))
     if as_json or not on_terminal():
         print_json(found)
     else:
         _show(found)
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror})") from None
+def _header(given: str) -> tuple[bytes, bytes]:
+    name, colon, value = given.partition(":")
+    if not (colon and name.strip() and given.isascii() and given.isprintable()):
+        raise ConfigError(f"--header {given!r} is no header, as in 'x-troy-mode: cheap'")
+    return name.strip().lower().encode(), value.strip().encode()
 
 
-async def _explain(found: Session, body: bytes) -> dict[str, Any]:
+async def _explain(found: Session, body: bytes, headers: Headers, key: str | None) -> dict[str, Any]:
     services = found.services
-    call = draft_call(body, found.snapshot, at=services.clock.now(), seed=secrets.randbits(64))
+    call = draft_call(
+        body,
+        found.snapshot,
+        at=services.clock.now(),
+        seed=secrets.randbits(64),
+        headers=headers,
+        key=None if key is None else await found.keys.find(key),
+    )
     return explain(services.planner, call, services.learned)
 
 

@@ -26,6 +26,7 @@ from troyproxy.routing.candidates import Candidate
 from troyproxy.routing.context import Order, RouteContext
 from troyproxy.routing.eligibility import Skip, SkipReason
 from troyproxy.routing.members import Group, Unit, leaves
+from troyproxy.routing.resolvers import Drifting, drifting_of, nobody_drifts
 
 PLAIN_VARIANT: Final = VARIANTS["auto"]
 Estimate = Callable[[Candidate], float | None]
@@ -36,7 +37,14 @@ class AutoRun:
     """Made for one draft of a plan. After it, `decided` says what was decided, the outermost combo first."""
 
     def __init__(
-        self, engine: AutoEngine, call: Call, groups: Mapping[str, Group], estimate: Estimate, circuits: Circuits
+        self,
+        engine: AutoEngine,
+        call: Call,
+        groups: Mapping[str, Group],
+        estimate: Estimate,
+        circuits: Circuits,
+        *,
+        drifting: Drifting = nobody_drifts,
     ) -> None:
         """*groups*: those with strategy ``auto``, unfiltered, by `circle_of`; *circuits*: those not closed."""
         self._engine, self._call, self._estimate, self._circuits = engine, call, estimate, circuits
@@ -44,15 +52,15 @@ class AutoRun:
         # Kept on the call, and with it in the usage row: a request that is walked again has no text to read.
         self._gist = call.gist = call.gist or _gist(call, self._wishes)
         self.decided: list[Decided] = []
-        self._groups = groups
+        self._groups, self._drifting = groups, drifting
 
     def strategy(self, members: Sequence[Unit], ctx: RouteContext) -> Order:
         """The scored order. *members* are single ones: combos inside were taken apart (`TO_LEAVES`)."""
         group, gist = self._groups[ctx.combo_id], self._gist
         pool = [unit for unit in members if isinstance(unit, Candidate)]
         field = self._engine.boards.field(pool, gist.task, self._call.snapshot, self._circuits, ctx.now)
-        rules, key = self._rules(group)
-        entries = self._engine.placed(field)
+        rules, key = self._rules(group, pool)
+        entries = self._engine.placed(field, key)
         if rules.budget_usd is not None:
             costs = map(self._estimate, pool)
             entries = [replace(entry, estimate_usd=usd) for entry, usd in zip(entries, costs, strict=True)]
@@ -93,7 +101,7 @@ class AutoRun:
     def _demand(self) -> Demand:
         return Demand(self._gist.specificity, recommended_tier(self._gist.specificity, tools=self._gist.tools))
 
-    def _rules(self, group: Group) -> tuple[Rules, MemoryKey]:
+    def _rules(self, group: Group, pool: Sequence[Candidate]) -> tuple[Rules, MemoryKey]:
         combo, wishes = group.combo, self._wishes
         config, variant = _config(combo), wishes.variant or variant_of(combo.name) or PLAIN_VARIANT
         weights = wishes.weights or (variant.weights if variant_of(combo.name) else config.weights)
@@ -108,8 +116,13 @@ class AutoRun:
             incident=self._incident(group),
             budget_usd=wishes.budget_usd if wishes.budget_usd is not None else config.budget_usd,
             strict=config.strict if wishes.strict is None else wishes.strict,
+            drifting=self._late(pool),
         )
         return rules, key
+
+    def _late(self, pool: Sequence[Candidate]) -> frozenset[str]:
+        """Return who goes last because its tool calls came as text lately."""
+        return drifting_of(pool, self._drifting()) if self._call.wants_tools else frozenset()
 
     def _incident(self, group: Group) -> bool:
         circuits = self._circuits
@@ -122,7 +135,8 @@ class AutoRun:
 def _exploration(wishes: Wishes, config: AutoConfig, variant: Variant, standard: float) -> float:
     if config.exploration is not None and wishes.variant is None:
         return config.exploration
-    return standard if variant.exploration is None else variant.exploration
+    # The setting is the usual rate; where it is zero nobody wants experiments, whatever the variant.
+    return standard if variant.exploration is None or standard == 0 else variant.exploration
 
 
 def _config(combo: Combo) -> AutoConfig:

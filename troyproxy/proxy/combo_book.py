@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
@@ -164,14 +164,14 @@ def as_written(combo: Combo) -> dict[str, object]:
         "strategy": combo.strategy,
         "members": [_member(member) for member in combo.members],
         "config": dict(combo.config),
-        "effective_weights": _effective_weights(combo),
+        "effective_weights": effective_weights(combo),
         "origin": combo.origin.value,
         "version": combo.version,
         "created_at": combo.created_at,
     }
 
 
-def _effective_weights(combo: Combo) -> dict[str, float] | None:
+def effective_weights(combo: Combo) -> dict[str, float] | None:
     """Return the weights by which a combo of strategy ``auto`` scores; None for any other."""
     if combo.strategy != AUTO:
         return None
@@ -226,8 +226,6 @@ def _config(value: object) -> Mapping[str, object]:
     level: list[object] = [value]
     for _ in range(MAX_CONFIG_DEPTH):
         level = [inner for node in level for inner in _inside(node)]
-        if not all(map(_storable, level)):
-            raise Wrong("", "it holds NaN, Infinity, a NUL or half a character, which no database keeps")
     if level:
         raise ValueError
     return MappingProxyType(value)
@@ -235,14 +233,36 @@ def _config(value: object) -> Mapping[str, object]:
 
 def _inside(node: object) -> Iterable[object]:
     if isinstance(node, dict):
-        return (*node.keys(), *node.values())
+        return node.values()
     return node if isinstance(node, list) else ()
 
 
-def _storable(node: object) -> bool:
-    if isinstance(node, str):
-        return "\0" not in node and not any("\ud800" <= char <= "\udfff" for char in node)
-    return not isinstance(node, float) or math.isfinite(node)
+def _check_storable(config: Mapping[str, object]) -> None:
+    """Refuse what no database keeps. Raises Wrong with the place of each."""
+    problems = list(_unstorable(config, "config"))
+    if problems:
+        raise Wrong(*problems[0], problems[1:])
+
+
+def _unstorable(node: object, path: str) -> Iterator[tuple[str, str]]:
+    """Yield place and trouble of everything in *node* that no database keeps; it is not deep (`_config`)."""
+    if isinstance(node, Mapping):
+        for key, inner in node.items():
+            if _text_is_whole(key):
+                yield from _unstorable(inner, f"{path}.{key}")
+            else:
+                yield path, "a name in it holds a NUL or half a character, which no database keeps"
+    elif isinstance(node, list):
+        for at, inner in enumerate(node):
+            yield from _unstorable(inner, f"{path}[{at}]")
+    elif isinstance(node, float) and not math.isfinite(node):
+        yield path, "must be a finite number"
+    elif isinstance(node, str) and not _text_is_whole(node):
+        yield path, "holds a NUL or half a character, which no database keeps"
+
+
+def _text_is_whole(text: str) -> bool:
+    return "\0" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _built(
@@ -261,6 +281,7 @@ def _built(
         raise Wrong("members", f"allowed: 1 to {MAX_MEMBERS} members; only strategy auto may do without")
     if len(chain) > MAX_MEMBERS:
         raise Wrong("members", f"allowed: at most {MAX_MEMBERS} members")
+    _check_storable(config)
     check_config(config)
     return Combo(
         id=id or naming.combo_id(name),

@@ -49,10 +49,15 @@ def recalled(memory: TargetMemory, call: Call, group: Group) -> str | None:
 
 
 def remembered(call: Call, groups: Iterable[Group], run: AutoRun | None) -> Iterator[MemoryKey]:
-    """Yield the keys under which a success of *call* is to be remembered."""
+    """Yield the keys under which a success of *call* is to be remembered.
+
+    What was only tried out is not, or one request in twenty would decide for all that follow. A session stays with
+    whoever served it, for whatever reason.
+    """
     for group in groups:
         strategy = group.combo.strategy
         if strategy == LKGP or (strategy == RELAY and session_of(call) is not None):
             yield key_of(call, group.combo)
     for made in run.decided if run is not None else ():
-        yield made.memory_key
+        if session_of(call) is not None or not made.decision.experiment:
+            yield made.memory_key

@@ -34,7 +34,7 @@ def _by_score(row: dict[str, object]) -> float:
 
 def _row(made: Decided, identity: str, scored: Scored | None, engine: AutoEngine) -> dict[str, object]:
     decision = made.decision
-    record, now = engine.record(made.candidates[identity]), engine.clock.now()
+    record, now = engine.record(made.candidates[identity], made.memory_key), engine.clock.now()
     place = decision.order.index(identity) + 1 if identity in decision.order else None
     out = "budget" if identity in decision.over_budget else "excluded" if identity in decision.out else None
     return {

@@ -21,6 +21,7 @@ class SkipReason(StrEnum):
     NO_AUDIO = "no-audio"
     CONTEXT = "context"
     UNKNOWN_PROVIDER = "unknown-provider"
+    NO_MODEL = "no-model"
     NO_ACCOUNT = "no-account"
     DISABLED = "disabled"
     NOT_ALLOWED = "not-allowed"
@@ -60,6 +61,8 @@ def shortfall(candidate: Candidate, needs: Needs, *, deny_unknown: bool) -> Skip
     """
     if candidate.provider is None:
         return SkipReason.UNKNOWN_PROVIDER
+    if not candidate.model:
+        return SkipReason.NO_MODEL
     if needs.tools or needs.vision or needs.json or needs.audio:
         for wanted, has, reason in _requirements(candidate, needs):
             if wanted and (has is False or (has is None and deny_unknown)):
@@ -82,7 +85,7 @@ def embedding_model(root: Group) -> str | None:
     """
     if root.combo.config.get("allow_mixed_embeddings") is True:
         return None
-    return next((model_name(leaf.model) for leaf in leaves(root) if leaf.provider is not None), None)
+    return next((model_name(leaf.model) for leaf in leaves(root) if leaf.provider is not None and leaf.model), None)
 
 
 def model_name(model: str) -> str:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from troyproxy.catalog.combos import Combo, Member
+from troyproxy.catalog.providers import Provider
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.routing.candidates import Candidate, candidate_of
 from troyproxy.routing.lookup import find_combo, find_model
 from troyproxy.routing.names import Resolution
-from troyproxy.routing.pool import pool_of, unknown_in_pool
+from troyproxy.routing.pool import odd_config, pool_of, unknown_in_pool
 
 __all__ = [
     "AUTO",
@@ -108,19 +109,31 @@ def cycle(combo: Combo, snapshot: Snapshot) -> list[str] | None:
     return _ring(combo, laid)
 
 
+def has_account(provider: Provider, name: str) -> bool:
+    """Whether a member of *provider* can be pinned to the account called *name*."""
+    names = {name for account in provider.accounts for name in (account.name, account.id)}
+    return name in (names or {f"{provider.id}-keyless"})
+
+
 def warnings_of(combo: Combo, snapshot: Snapshot) -> list[str]:
     """Return what is odd about *combo* but no reason to refuse it, one sentence each, for the API and the loader."""
+    unknown = unknown_in_pool(combo, snapshot)
     lost = dict.fromkeys(leaf.spec for leaf in leaves(expand(combo, snapshot)) if leaf.provider is None)
     said = [
         f"member '{spec}' is skipped: it names no configured provider, listed model or combo within three levels"
         for spec in lost
+        if combo.members or spec not in unknown
     ]
     shadowed = find_model(combo.name, snapshot)
     if shadowed is not None:
         said.append(f"the name is also a model of {shadowed[0].id}: the bare name means the combo from now on")
     said += (
-        f"candidatePool: '{name}' is no configured provider and is skipped" for name in unknown_in_pool(combo, snapshot)
+        f"member '{leaf.spec}' is skipped: {leaf.provider.id} has no account '{leaf.account}'"
+        for leaf in leaves(expand(combo, snapshot))
+        if leaf.provider is not None and leaf.account is not None and not has_account(leaf.provider, leaf.account)
     )
+    said += (f"candidatePool: '{name}' is no configured provider and is skipped" for name in unknown)
+    said += odd_config(combo)
     summarist = combo.config.get("handoff_model")
     if isinstance(summarist, str) and find_model(summarist, snapshot) is None:
         said.append(f"handoff_model '{summarist}' names no model of a configured provider: nothing is handed over")

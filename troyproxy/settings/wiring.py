@@ -8,6 +8,8 @@ from dataclasses import replace
 from troyproxy.catalog import chains, naming
 from troyproxy.catalog.combos import Combo, Member
 from troyproxy.catalog.providers import Origin, Provider
+from troyproxy.routing.members import has_account
+from troyproxy.routing.pool import odd_config, pool_names
 from troyproxy.settings.report import Report, below
 
 
@@ -37,6 +39,10 @@ def wire(
     test = known_model(providers)
     wired = {c.name: replace(c, members=tuple(_read(m, c, names, test, report) for m in c.members)) for c in chosen}
     _check_rings(wired, report)
+    heads = {alias.lower(): p for p in providers.values() for alias in (p.id, *p.aliases)}
+    for combo in wired.values():
+        _warn_of_config(combo, heads, report)
+        _warn_of_accounts(combo, heads, report)
     return tuple(wired.values())
 
 
@@ -84,6 +90,23 @@ def _read(
             below("combos", combo.name), f"the member {member.label} is no known model and no combo; it is skipped"
         )
     return found or member
+
+
+def _warn_of_config(combo: Combo, heads: Collection[str], report: Report) -> None:
+    """Warn of what the combo's config names in vain."""
+    lost = (name for name in pool_names(combo) if name.lower() not in heads)
+    odd = (*odd_config(combo), *(f"candidatePool: '{name}' is no configured provider and is skipped" for name in lost))
+    for message in odd:
+        report.warn(below("combos", combo.name), message)
+
+
+def _warn_of_accounts(combo: Combo, heads: Mapping[str, Provider], report: Report) -> None:
+    """Warn of members that are pinned to an account that is not there."""
+    for member in combo.members:
+        provider = heads.get((member.model or "").partition("/")[0].lower())
+        if provider is not None and member.account is not None and not has_account(provider, member.account):
+            told = f"the member {member.label} is skipped: {provider.id} has no account {member.account}"
+            report.warn(below("combos", combo.name), told)
 
 
 def _check_rings(combos: Mapping[str, Combo], report: Report) -> None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Final
 
 from troyproxy.api.admin.acting_schemas import EXPLANATION, ROUTING
 from troyproxy.api.admin.combos import PATH, TAG
+from troyproxy.api.admin.explaining import FAILS, KEY, explained
 from troyproxy.api.admin.in_force import file_of
 from troyproxy.api.admin.operation import Operation
 from troyproxy.api.admin.resource import AdminRequest, Answer
 from troyproxy.api.admin.schemas import COUNT, FLAG, NUMBER, TEXT, exactly, listing, nullable, titled
 from troyproxy.api.services import Services
-from troyproxy.errors import InvalidEffort, ModelNotFound, StoreUnavailable
+from troyproxy.errors import StoreUnavailable
 from troyproxy.proxy.combo_book import ComboBook
-from troyproxy.proxy.explain import draft_call, explain
 from troyproxy.proxy.intake import decode_object
 from troyproxy.proxy.trials import ASK, as_told
 from troyproxy.wire import json
@@ -53,24 +52,18 @@ class ComboTrials:
         """Return what can be asked of a combo."""
         return [
             Operation("POST", f"{ONE}/explain", self.explain, TAG, "Why a request to a combo would go where it goes.",
-                      {200: EXPLANATION}, takes=CHAT, headers=ROUTING,
-                      fails=(InvalidEffort, ModelNotFound, StoreUnavailable)),
+                      {200: EXPLANATION}, takes=CHAT, headers=ROUTING, query=(KEY,), fails=FAILS),
             Operation("POST", f"{ONE}/test", self.test, TAG, "Send a tiny chat request to each member of a combo.",
                       {200: TRIED}, fails=(StoreUnavailable,)),
         ]  # fmt: skip
 
     async def explain(self, request: AdminRequest) -> Answer:
         """``POST /api/combos/{id}/explain``: the planner's answer; nothing is called."""
-        combo, body, services = await self._book.find(request.id), await request.body(), self._services
-        given = {**ASK, **(decode_object(body) if body.strip() else {}), "model": f"combo/{combo.name}"}
-        call = draft_call(
-            json.encode(given),
-            services.snapshots.current,
-            at=services.clock.now(),
-            seed=secrets.randbits(64),
-            headers=request.headers,
-        )
-        return Answer(explain(services.planner, call, services.learned))
+        combo, body = await self._book.find(request.id), await request.body()
+        given = decode_object(body) if body.strip() else {}
+        # What is given is explained as it would be served: nothing but the messages is made up for it.
+        asked = {"messages": ASK["messages"], **given} if given else ASK
+        return await explained(self._services, request, json.encode({**asked, "model": f"combo/{combo.name}"}))
 
     async def test(self, request: AdminRequest) -> Answer:
         """``POST /api/combos/{id}/test``: real requests, that may cost a few tokens."""
