@@ -42,5 +42,15 @@ def test_skips_are_listed_and_then_counted() -> None:
 def test_what_is_not_known_is_not_told() -> None:
     told = facts(row(usage=None, overhead_ms=None, first_token_ms=None, cost_usd=None))
     unknown = {name for name, value in told.items() if value is None}
-    assert {"skipped", "overhead_ms", "first_token_ms", "cost_usd", "wasted_tokens", "trail", "adapted"} == unknown
+    assert {
+        "trace_id",
+        "skipped",
+        "overhead_ms",
+        "first_token_ms",
+        "cost_usd",
+        "wasted_tokens",
+        "trail",
+        "adapted",
+        "leaks",
+    } == unknown
     assert "input_tokens" not in told

@@ -241,6 +241,13 @@ def test_the_server_tells_of_its_start_but_not_of_each_path() -> None:
     assert [entry["message"] for entry in log.entries] == ["Started"]
 
 
+def test_an_exporter_that_complains_at_each_try_is_not_shown() -> None:
+    log = Log()
+    logging.getLogger("opentelemetry.exporter.otlp.proto.http.trace_exporter").warning("away, retrying")
+    logging.getLogger("opentelemetry.sdk").warning("queue full")
+    assert [entry["message"] for entry in log.entries] == ["queue full"]
+
+
 def test_a_broken_entry_and_a_closed_stream_hurt_nobody(capsys: pytest.CaptureFixture[str]) -> None:
     log = Log()
     log.handler.handle(OURS.makeRecord(OURS.name, logging.INFO, __file__, 1, "%d private", ("no number",), None))

@@ -30,6 +30,7 @@ def facts(row: UsageRow) -> dict[str, object]:
     """Return what the line says of *row*; a None is not written."""
     return {
         "request_id": row.request_id,
+        "trace_id": row.trace_id,
         "route": row.route,
         "status": row.status,
         "outcome": row.outcome,
@@ -45,6 +46,7 @@ def facts(row: UsageRow) -> dict[str, object]:
         "trail": row.trail or None,
         "skipped": _skipped(row.skipped),
         "adapted": row.adapted or None,
+        "leaks": ",".join(attempt.leak for attempt in row.attempts if attempt.leak) or None,
         **_tokens(row.usage),
         "wasted_tokens": row.wasted.total if row.wasted is not None else None,
         "cost_usd": row.cost_usd,

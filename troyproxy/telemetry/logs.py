@@ -27,6 +27,8 @@ OURS: Final = "troyproxy"
 SERVER: Final = "uvicorn"
 SERVER_ACCESS: Final = "uvicorn.access"
 """Never shown: it prints raw paths and queries, and the gateway has an access line of its own."""
+EXPORTERS: Final = "opentelemetry.exporter"
+"""Never shown: it complains of a receiver that is away at each try; `spans` says it once."""
 MAX_MESSAGE: Final = 2000
 MAX_FACT: Final = 500
 MAX_FRAMES: Final = 12
@@ -88,7 +90,7 @@ def setup(
 
 def audible(record: logging.LogRecord) -> bool:
     """Whether *record* is shown: ours, the server's but for its access lines, and warnings of the rest."""
-    if _of(record, SERVER_ACCESS):
+    if _of(record, SERVER_ACCESS) or _of(record, EXPORTERS):
         return False
     return _of(record, OURS) or _of(record, SERVER) or record.levelno >= logging.WARNING
 
