@@ -57,6 +57,34 @@ async def test_a_reload_without_a_revision_keeps_it(desk: Desk) -> None:
     assert desk.builder.built == [5, 5]
 
 
+async def test_a_picture_is_known_to_be_the_newest_while_the_control_row_says_so(desk: Desk) -> None:
+    await desk.keeper.reload(0)
+    desk.clock.move(60)
+    await desk.keeper.look()
+    assert desk.keeper.checked_at == desk.clock.now()
+
+
+@pytest.mark.parametrize("error", [ConfigError("typo"), StoreUnavailable("down")])
+async def test_a_picture_that_cannot_follow_grows_old(desk: Desk, error: Exception) -> None:
+    await desk.keeper.reload(0)
+    loaded = desk.clock.now()
+    desk.builder.error, desk.control.at = error, 3
+    for _ in range(2):
+        desk.clock.move(60)
+        await desk.keeper.look()
+    assert desk.keeper.checked_at == loaded
+
+
+async def test_after_a_refused_reload_of_the_same_revision_the_picture_is_not_the_newest(desk: Desk) -> None:
+    await desk.keeper.reload(0)
+    loaded, desk.builder.error = desk.clock.now(), ConfigError("typo")
+    desk.clock.move(60)
+    with pytest.raises(ConfigError):
+        await desk.keeper.reload()
+    await desk.keeper.look()
+    assert desk.keeper.checked_at == loaded
+
+
 async def test_an_invalid_configuration_keeps_the_old_picture_and_the_error(desk: Desk) -> None:
     await desk.keeper.reload(1)
     desk.builder.error = ConfigError("typo")

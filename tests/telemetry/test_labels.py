@@ -58,6 +58,15 @@ def test_keys_are_shown_by_name_within_a_bound(labels: Labels) -> None:
     assert [labels.key(name) for name in names] == [*names[:MAX_KEYS], *[OTHER] * 5]
 
 
+@pytest.mark.parametrize(
+    ("provider", "name", "shown"), [("alpha", "A", ("alpha", "A")), ("nobody", "A", (OTHER, OTHER))]
+)
+def test_an_account_is_shown_if_its_provider_is_configured(
+    labels: Labels, provider: str, name: str, shown: tuple[str, str]
+) -> None:
+    assert labels.account(provider, name) == shown
+
+
 def test_a_reload_is_seen_without_a_word() -> None:
     combos: set[str] = set()
     labels = Labels(dict, lambda: combos)

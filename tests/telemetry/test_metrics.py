@@ -1,10 +1,11 @@
-"""What is counted, under which labels, and that the number of series does not grow with what clients invent."""
+"""What is counted, and under which labels."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.telemetry.rows import attempt, row
+from tests.telemetry.scraping import MODELS, FixedStatus, series
 from troyproxy.accounting.records import AttemptRecord
 from troyproxy.accounting.usage import Usage
 from troyproxy.ports import Failover, Observer
@@ -13,16 +14,7 @@ from troyproxy.telemetry.labels import Labels
 from troyproxy.telemetry.metrics import Metrics
 from troyproxy.telemetry.status import StatusFacts
 
-MODELS = {"alpha": ("m1", "m2"), "beta": ("m1",)}
 TARGET = {"provider": "alpha", "model": "m1"}
-
-
-class FixedStatus:
-    def __init__(self, facts: StatusFacts) -> None:
-        self._facts = facts
-
-    def facts(self) -> StatusFacts:
-        return self._facts
 
 
 @pytest.fixture
@@ -32,11 +24,6 @@ def metrics() -> Metrics:
 
 def value(metrics: Metrics, name: str, **labels: str) -> float | None:
     return metrics.registry.get_sample_value("troyproxy_" + name, labels)
-
-
-def series(metrics: Metrics) -> set[bytes]:
-    text, _ = metrics.render("")
-    return {line.rpartition(b" ")[0] for line in text.split(b"\n") if line and not line.startswith(b"#")}
 
 
 def test_it_is_an_observer(metrics: Metrics) -> None:
@@ -164,6 +151,13 @@ def test_a_circuit_that_changes_is_counted(metrics: Metrics) -> None:
     assert value(metrics, "circuit_transitions_total", **{"from": "closed", "to": "open"}) == 1
 
 
+def test_every_change_of_a_circuit_is_0_before_it_happens(metrics: Metrics) -> None:
+    labels = {"from": "closed", "to": "open"}
+    before = value(metrics, "circuit_transitions_total", **labels)
+    shown = {line for line in series(metrics) if line.startswith(b"troyproxy_circuit_transitions_total{")}
+    assert (before, len(shown)) == (0, 5)
+
+
 def test_the_requests_of_an_account_are_shown(metrics: Metrics) -> None:
     metrics.inflight_changed("alpha", "A", 3)
     assert value(metrics, "account_inflight", provider="alpha", account="A") == 3
@@ -256,36 +250,6 @@ def test_the_buckets_are_those_of_the_design(name: str, first: float, last: floa
     assert (buckets[0], buckets[-1]) == (first, last)
 
 
-def everything(metrics: Metrics, name: str) -> None:
-    """Send one of everything with *name* wherever a client, or an upstream's answer, could put it."""
-    metrics.request_started()
-    invented = {"route": "/" + name, "combo": name, "provider": name, "model": name, "outcome": name, "status": 9999}
-    metrics.request_finished(row(request_id=name, requested_model=name, wasted=Usage(5, 5), **invented))
-    metrics.request_finished(row(requested_model=name, model=name, attempts=(attempt(model=name, outcome=name),)))
-    metrics.attempt_finished(attempt(model=name, outcome=name, reason=name))
-    metrics.failed_over(Failover(name, name, name, name))
-    metrics.skipped(name, name)
-    metrics.leaked(name, name, "hermes", name)
-    metrics.events_seen(name, name, [0.1])
-    metrics.adapted("alpha", name, "dropped")
-    metrics.circuit_changed(name, name, "closed", "open")
-
-
-def test_ten_thousand_invented_names_make_no_series(metrics: Metrics) -> None:
-    for n in range(100):
-        everything(metrics, f"warm{n}")
-    before = series(metrics)
-    for n in range(10_000):
-        everything(metrics, f"invented-{n}-" + "x" * (n % 300))
-    assert series(metrics) == before
-
-
-def test_an_invented_name_is_nowhere_in_the_scrape(metrics: Metrics) -> None:
-    for n in range(100):
-        metrics.request_finished(row(route=f"/v1/secret{n}", combo=f"secret{n}", model=f"secret{n}"))
-    assert b"secret" not in metrics.render("")[0]
-
-
 def test_plain_text_is_the_default(metrics: Metrics) -> None:
     assert metrics.render("*/*")[1] == "text/plain; version=0.0.4; charset=utf-8"
 
@@ -296,3 +260,17 @@ def test_openmetrics_carries_the_request_as_an_exemplar(metrics: Metrics) -> Non
     assert content_type.startswith("application/openmetrics-text")
     assert b'# {request_id="' + b"r" * 64 + b'"} 1.5' in text
     assert text.endswith(b"# EOF\n")
+
+
+@pytest.mark.parametrize("sample", [b"request_duration_seconds_bucket", b"time_to_first_token_seconds_bucket"])
+def test_a_request_with_a_trace_names_it_where_its_time_is_counted(metrics: Metrics, sample: bytes) -> None:
+    metrics.request_finished(row(trace_id="0af7651916cd43dd8448eb211c80319c"))
+    lines = metrics.render("application/openmetrics-text")[0].split(b"\n")
+    marked = [line for line in lines if line.startswith(b"troyproxy_" + sample) and b" # {" in line]
+    assert len(marked) == 1
+    assert b'# {request_id="req-1",trace_id="0af7651916cd43dd8448eb211c80319c"}' in marked[0]
+
+
+def test_plain_text_has_no_exemplars(metrics: Metrics) -> None:
+    metrics.request_finished(row(trace_id="0af7651916cd43dd8448eb211c80319c"))
+    assert b"req-1" not in metrics.render("text/plain")[0]

@@ -49,6 +49,8 @@ class SnapshotKeeper:
         self._on_refused, self._orders = on_refused, orders
         self._turn = asyncio.Lock()
         self.current = Snapshot()
+        self.checked_at = 0.0
+        """When the current snapshot was last found to be the newest, unix seconds; what is refused is newer."""
         self._refused: int | None = None
         self.error: str | None = None
         """Why the last reload was refused; None after a good one."""
@@ -69,6 +71,7 @@ class SnapshotKeeper:
                     self._on_refused()
                 raise
             self.error = self._refused = None
+            self.checked_at = self._clock.now()
             before, self.current = self.current, snapshot
             for hear in self._on_change:
                 hear(before, snapshot)
@@ -97,6 +100,8 @@ class SnapshotKeeper:
 
     async def _catch_up(self, revision: int) -> None:
         """Reload if the control row moved; what was refused once is not tried again until it moves on."""
+        if revision == self.current.revision and self.error is None:
+            self.checked_at = self._clock.now()
         if revision in {self.current.revision, self._refused}:
             return
         try:

@@ -80,7 +80,10 @@ _TABLE: Final[Mapping[str, Declared]] = {
     "circuit_state": _gauge("0 closed, 1 half-open, 2 open.", "provider", "model", at_scrape=True, several=HIGHEST),
     "circuit_transitions_total": _counter("State changes of circuits.", "from", "to"),
     "cooldown_remaining_seconds": _gauge(
-        "The longest lock of an account over its models.", "provider", "account", at_scrape=True, several=HIGHEST
+        "The longest lock of an account over its models; 0 without one.",
+        *("provider", "account"),
+        at_scrape=True,
+        several=HIGHEST,
     ),
     "account_inflight": _gauge("Requests that an account carries now.", "provider", "account"),
     "inflight_requests": _gauge("Client requests being served now."),
@@ -122,7 +125,9 @@ _TABLE: Final[Mapping[str, Declared]] = {
     ),
     "database_up": _gauge("Whether the last database operation succeeded.", at_scrape=True, several=LOWEST),
     "config_revision": _gauge("Revision of the configuration in use.", at_scrape=True, several=LOWEST),
-    "config_age_seconds": _gauge("Time since the configuration in use was loaded.", at_scrape=True, several=HIGHEST),
+    "config_age_seconds": _gauge(
+        "Time since the configuration in use was last found to be the newest.", at_scrape=True, several=HIGHEST
+    ),
     "build_info": _gauge("Always 1; the labels say what runs.", "version", "python", several=HIGHEST),
 }
 

@@ -40,6 +40,7 @@ CLASSES: Final = frozenset(ErrorClass)
 REASONS: Final = frozenset(SkipReason)
 MAX_COMBOS: Final = 200
 MAX_KEYS: Final = 200
+MAX_ACCOUNTS: Final = 1000
 MAX_WORDS: Final = 64
 MAX_WORD: Final = 100
 
@@ -100,7 +101,7 @@ class Labels:
     ) -> None:
         self._known_models, self._known_combos, self._routes = known_models, known_combos, frozenset(routes)
         self._models, self._combos = Bounded(max_models), Bounded(MAX_COMBOS)
-        self._keys = Bounded(MAX_KEYS)
+        self._keys, self._accounts = Bounded(MAX_KEYS), Bounded(MAX_ACCOUNTS)
         self._words = {name: Bounded(MAX_WORDS) for name in ("format", "param", "action", "queue", "state")}
 
     def provider(self, name: str | None) -> str:
@@ -123,6 +124,11 @@ class Labels:
     def key(self, name: str) -> str:
         """Return the name of a client key that was created, within the bound."""
         return self._keys(name)
+
+    def account(self, provider: str | None, name: str) -> tuple[str, str]:
+        """Return the labels of an account, whose name is one that was configured; of no provider of ours, none is."""
+        shown = self.provider(provider)
+        return shown, OTHER if shown == OTHER else self._accounts(name)
 
     def route(self, template: str) -> str:
         """Return *template* if it is one of ours."""

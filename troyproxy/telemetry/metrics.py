@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Counter
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.accounting.usage import Usage
 from troyproxy.ports import AutoPlan, Clock, Failover
+from troyproxy.resilience.breaker import TRANSITIONS
 from troyproxy.telemetry.declared import DECLARED, instruments
 from troyproxy.telemetry.labels import (
     CLASSES,
@@ -41,6 +42,8 @@ FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"
 HANDOFF: Final = "handoff"
 """Why tokens of a summary reached no client: they were for the next model."""
+CHANGES: Final = sorted({(str(before), str(after)) for (before, _), after in TRANSITIONS.items() if before != after})
+TRACE_ID: Final = 32
 _MAX_EXEMPLAR: Final = 64  # OpenMetrics allows 128 characters for all labels of an exemplar
 
 
@@ -58,6 +61,9 @@ class Metrics(Silent):
         self._status, self._live = StatusCollector(labels), Live(labels)
         self.registry.register(self._status)
         self._gauges["build_info"].labels(VERSION, platform.python_version()).set(1)
+        for before, after in CHANGES:
+            # There from the start: of a counter that appears with its first event, Prometheus does not see that event.
+            self._counters["circuit_transitions_total"].labels(before, after)
 
     def watch(self, source: StatusSource) -> None:
         """Ask *source* for the live state at each scrape."""
@@ -121,7 +127,7 @@ class Metrics(Silent):
         self._count("circuit_transitions_total", word("state", before), word("state", after)).inc()
 
     def inflight_changed(self, provider: str, account: str, count: int) -> None:
-        self._gauges["account_inflight"].labels(self._labels.provider(provider), account).set(count)
+        self._gauges["account_inflight"].labels(*self._labels.account(provider, account)).set(count)
 
     def leaked(self, provider: str, model: str, leak_format: str, action: str) -> None:
         target = self._labels.target(provider, model)
@@ -154,13 +160,15 @@ class Metrics(Silent):
         return self._counters[name].labels(*labels)
 
     def _durations(self, row: UsageRow) -> None:
-        exemplar = {"request_id": row.request_id[:_MAX_EXEMPLAR]}
+        exemplar = _exemplar(row)
         self._histograms["request_duration_seconds"].observe(_seconds(row.duration_ms), exemplar)
         if row.overhead_ms is not None:
             self._histograms["overhead_seconds"].observe(_seconds(row.overhead_ms))
         if row.first_token_ms is not None:
-            target = self._labels.target(row.provider, row.model)
-            self._histograms["time_to_first_token_seconds"].labels(*target).observe(_seconds(row.first_token_ms))
+            waits = self._histograms["time_to_first_token_seconds"].labels(
+                *self._labels.target(row.provider, row.model)
+            )
+            waits.observe(_seconds(row.first_token_ms), exemplar)
 
     def _tokens(self, row: UsageRow) -> None:
         target = self._labels.target(row.provider, row.model)
@@ -183,6 +191,12 @@ class Metrics(Silent):
     def _waste(self, provider: str | None, model: str | None, reason: str, tokens: int) -> None:
         if tokens > 0:
             self._count("wasted_tokens_total", *self._labels.target(provider, model), reason).inc(tokens)
+
+
+def _exemplar(row: UsageRow) -> dict[str, str]:
+    """Return where to look a request up: its trace where it has one, and its id."""
+    trace = {} if row.trace_id is None else {"trace_id": row.trace_id[:TRACE_ID]}
+    return {**trace, "request_id": row.request_id[:_MAX_EXEMPLAR]}
 
 
 def _ending(outcome: str) -> tuple[str, str]:

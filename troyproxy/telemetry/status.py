@@ -73,7 +73,7 @@ def samples_of(facts: StatusFacts, labels: Labels) -> dict[str, dict[tuple[str, 
     return {
         "circuit_state": _worst((labels.target(p, m), float(state)) for p, m, state in facts.circuits),
         "cooldown_remaining_seconds": _worst(
-            ((labels.provider(p), account), max(0.0, left)) for p, account, left in facts.cooldowns
+            (labels.account(p, account), max(0.0, left)) for p, account, left in facts.cooldowns
         ),
         "queue_depth": {(labels.word("queue", name),): float(n) for name, n in facts.queues.items()},
         "queue_dropped_total": {(labels.word("queue", name),): float(n) for name, n in facts.dropped.items()},
