@@ -108,3 +108,13 @@ def test_no_header_raises_and_what_is_left_is_a_fraction(parts: list[tuple[bytes
     for signal in read_signals([(family + name, value) for family, name, value in parts], NOW):
         assert 0 <= signal.remaining <= 1
         assert signal.reset_at is None or signal.reset_at >= NOW
+
+
+def test_the_upstreams_own_numbers_are_kept_where_it_gave_them() -> None:
+    found = signals(
+        x_ratelimit_limit_requests="60",
+        x_ratelimit_remaining_requests="45",
+        anthropic_ratelimit_unified_5h_utilization="0.25",
+    )
+    assert (found["requests"].limit, found["requests"].left) == (60.0, 45.0)
+    assert (found["unified-5h"].limit, found["unified-5h"].left) == (None, None)

@@ -109,7 +109,12 @@ class QuotaDesk:
         board = self._boards.get((account.provider, account.name))
         if board is None:
             return ()
-        return tuple(signal for signal in board.signals.values() if _end(signal) > now)
+        return tuple(signal for signal in board.signals.values() if still_holds(signal, now))
+
+    def heard(self, account: Account) -> tuple[Signal, ...]:
+        """Return the last thing that was said of each bucket, however long ago; `still_holds` tells what is over."""
+        board = self._boards.get((account.provider, account.name))
+        return () if board is None else tuple(board.signals.values())
 
     def quotas(self, account: Account, now: float) -> tuple[Quota, ...]:
         """Return every window of *account* that is known now; reckoned anew when something changed, or each second."""
@@ -131,6 +136,11 @@ class QuotaDesk:
         if board is None:
             board = self._boards[name] = _Board()
         return board
+
+
+def still_holds(signal: Signal, now: float) -> bool:
+    """Whether what was said is still about the present window, as far as that can be told."""
+    return _end(signal) > now
 
 
 def _end(signal: Signal) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -48,6 +48,10 @@ class Signal:
     length_s: float | None
     at: float
     """When it was said."""
+    limit: float | None = field(default=None, compare=False)
+    """Of how much that is a fraction, where the upstream said so."""
+    left: float | None = field(default=None, compare=False)
+    """How much is left, in the upstream's own number."""
 
 
 def read_signals(headers: Sequence[tuple[bytes, bytes]], now: float) -> tuple[Signal, ...]:
@@ -83,6 +87,8 @@ def _signal(bucket: str, facts: Mapping[str, str], now: float) -> Signal | None:
         reset_at=None if wait_s is None else now + wait_s,
         length_s=_length_s(bucket, facts),
         at=now,
+        limit=_number(facts, "limit"),
+        left=_number(facts, "remaining"),
     )
 
 

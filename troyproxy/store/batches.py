@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from troyproxy.store.daily import Grouping, increments, upsert
 from troyproxy.store.queue import Columns
+from troyproxy.store.quota_daily import quota_increments, quota_upsert
 from troyproxy.store.tables import USAGE_ROWS
 
 Work = Callable[[Connection], None]
@@ -41,8 +42,11 @@ def _insert_usage(connection: Connection, rows: Sequence[Columns], grouping: Gro
     statement = _insert(connection.dialect.name, USAGE_ROWS).on_conflict_do_nothing().returning(_ID)
     once = {row["request_id"]: row for row in rows}
     new = connection.execute(statement, list(once.values())).scalars().all()
-    if added := increments([once[request_id] for request_id in new], grouping):
+    fresh = [once[request_id] for request_id in new]
+    if added := increments(fresh, grouping):
         connection.execute(upsert(connection.dialect.name), added)
+    if asked := quota_increments(fresh):
+        connection.execute(quota_upsert(connection.dialect.name), asked)
 
 
 def _insert(dialect: str, table: Table) -> sqlite.Insert | postgresql.Insert:

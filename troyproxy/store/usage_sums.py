@@ -1,4 +1,4 @@
-"""What keys have spent, from the daily sums that the writer keeps with the usage rows. It only reads."""
+"""What keys have spent and accounts were asked, from the daily sums that the writer keeps with the rows. Only reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 from sqlalchemy import func, select
 
+from troyproxy.accounting.quota_board import DayUse
 from troyproxy.store.database import Database
+from troyproxy.store.quota_daily import day_use, used_on
 from troyproxy.store.tables import USAGE_DAILY
 
 
@@ -28,3 +30,9 @@ class SqlUsageSums:
         async with self._database.read() as connection:
             rows = (await connection.execute(sums)).all()
         return {key_id: float(usd) for key_id, usd in rows}
+
+    async def used_on(self, day: str) -> list[DayUse]:
+        """Return what the upstream of each account answered on *day*. Raises StoreUnavailable."""
+        async with self._database.read() as connection:
+            rows = (await connection.execute(used_on(day))).mappings().all()
+        return [day_use(dict(row)) for row in rows]
