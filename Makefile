@@ -13,6 +13,9 @@ COMPILE := CUSTOM_COMPILE_COMMAND="make lock" $(BIN)/pip-compile --quiet --gener
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
 DEV_GROUP := $(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")'
 
+# A file of tests stays in one process. PYTEST_ARGS="-n 0" runs all in one.
+TOGETHER := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
 SOAK_SECONDS ?= 180
 
 .PHONY: run test check bench soak fmt lock clean
@@ -23,7 +26,7 @@ run: $(VENV)/.run ## start the gateway on 127.0.0.1:31337; TROY_* variables are 
 
 test: $(VENV)/.dev ## the whole suite, with its coverage gates: 95 % of the package, 100 % of the pure core
 	@rm -f .coverage .coverage.*
-	@$(BIN)/coverage run -m pytest $(PYTEST_ARGS)
+	@$(BIN)/coverage run -m pytest $(TOGETHER) $(PYTEST_ARGS)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report --skip-covered --fail-under=95
 	@$(BIN)/coverage report --skip-covered --fail-under=100 --include='$(PURE_FILES)'
@@ -35,9 +38,10 @@ check: $(VENV)/.dev ## everything that must hold besides the tests
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_migrations.py tests/test_lock.py
 
-bench: $(VENV)/.dev ## what the gateway costs, as a ratio to the upstream called directly; what planning costs, and a million usage rows
+bench: $(VENV)/.dev ## what the gateway costs, as a ratio to the upstream called directly; what planning and the leak guard cost, and a million usage rows
 	@$(BIN)/python -m tests.bench
 	@$(BIN)/python -m tests.bench.planning
+	@$(BIN)/python -m tests.bench.leaks
 	@$(BIN)/python -m tests.bench.database
 
 soak: $(VENV)/.dev ## 200 clients against upstreams that fail, for three minutes (SOAK_SECONDS=30: half a one); then the books are compared

@@ -11,6 +11,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from coverage import Coverage
 
 from tests.fakes import FakeClock
 from tests.services import Postgres, postgres
@@ -118,3 +119,12 @@ def pytest_runtest_makereport(
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid}: a service is missing: {report.longrepr}"
     return report
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write what one of several processes has measured while it has time: it is killed when it ends too slowly."""
+    running = Coverage.current()
+    if running is not None and hasattr(session.config, "workerinput"):
+        running.stop()
+        running.save()

@@ -6,7 +6,8 @@ import ast
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,14 +40,43 @@ def _id(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-def _functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
+Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def _lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the rules ask of one file. *long*, *silent*: functions that are too long, tests that assert nothing."""
+
+    lines: int
+    says: str | None
+    banned: frozenset[str]
+    long: tuple[str, ...]
+    silent: tuple[str, ...]
+
+
+def _lines(function: Function) -> int:
     return (function.end_lineno or function.lineno) - function.lineno + 1
+
+
+def _asserts(function: Function) -> bool:
+    source = ast.dump(function)
+    return any(word in source for word in ("Assert(", "raises", "assert_", "check"))
+
+
+@cache
+def facts(path: Path) -> Facts:
+    """Read *path* once for all rules."""
+    text = path.read_text(encoding="utf-8")
+    tree = ast.parse(text)
+    nodes = list(ast.walk(tree))
+    functions = [node for node in nodes if isinstance(node, Function)]
+    return Facts(
+        text.count("\n") + 1,
+        ast.get_docstring(tree),
+        frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute)) & BANNED_CALLS,
+        tuple(f"{f.name}: {_lines(f)} lines" for f in functions if _lines(f) > 40),
+        tuple(f.name for f in functions if f.name.startswith("test_") and not _asserts(f)),
+    )
 
 
 def test_the_import_contracts_hold() -> None:
@@ -55,36 +85,29 @@ def test_the_import_contracts_hold() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("path", FILES, ids=_id)
-def test_a_file_is_short_and_its_functions_are_shorter(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").split("\n")) <= 301
-    assert {f.name: _lines(f) for f in _functions(path) if _lines(f) > 40} == {}
+def test_a_file_is_short() -> None:
+    assert {_id(path): facts(path).lines for path in FILES if facts(path).lines > 301} == {}
+
+
+def test_a_function_is_shorter() -> None:
+    assert {_id(path): facts(path).long for path in FILES if facts(path).long} == {}
 
 
 def test_no_module_is_a_dump() -> None:
     assert [_id(path) for path in PACKAGE if path.stem in DUMPS] == []
 
 
-@pytest.mark.parametrize("path", [path for path in PACKAGE if path.name != "__init__.py"], ids=_id)
-def test_a_module_says_what_it_is_for(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+def test_a_module_says_what_it_is_for() -> None:
+    assert [_id(path) for path in PACKAGE if path.name != "__init__.py" and not facts(path).says] == []
 
 
-@pytest.mark.parametrize("path", PACKAGE, ids=_id)
-def test_a_line_ends_at_cr_and_lf_only(path: Path) -> None:
-    tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    assert [node.attr for node in tree if isinstance(node, ast.Attribute) and node.attr in BANNED_CALLS] == []
+def test_a_line_ends_at_cr_and_lf_only() -> None:
+    assert {_id(path): facts(path).banned for path in PACKAGE if facts(path).banned} == {}
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.name.startswith("test_")], ids=_id)
-def test_a_test_asserts_something(path: Path) -> None:
-    silent = []
-    for function in _functions(path):
-        if function.name.startswith("test_"):
-            source = ast.dump(function)
-            if not any(word in source for word in ("Assert(", "raises", "assert_", "check")):
-                silent.append(function.name)
-    assert silent == []
+def test_a_test_asserts_something() -> None:
+    tests = [path for path in FILES if path.name.startswith("test_")]
+    assert {_id(path): facts(path).silent for path in tests if facts(path).silent} == {}
 
 
 @pytest.mark.parametrize("module", ["troyproxy", "troyproxy.app", "troyproxy.cli"])

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import Final
 import pytest
 
 from tests.e2e.gateway import ADMIN, Gateway, chat, run_gateway
+from tests.measuring import processes_unmeasured
 
 SETTINGS: Final = Path(__file__).with_name("schemathesis.toml")
 LONGEST_S: Final = 160
@@ -33,13 +33,10 @@ CONFIG: Final = {
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    with pytest.MonkeyPatch.context() as patch:
-        # Thousands of requests whose code the tests of tests/api measure: here it would only take three times as long.
-        for name in [name for name in os.environ if name.startswith("COVERAGE_")]:
-            patch.delenv(name)
-        with run_gateway(tmp_path_factory.mktemp("schemathesis"), CONFIG, "--demo") as running:
-            _fill(running)
-            yield running
+    # Thousands of requests, whose code the tests of tests/api measure.
+    with processes_unmeasured(), run_gateway(tmp_path_factory.mktemp("schemathesis"), CONFIG, "--demo") as running:
+        _fill(running)
+        yield running
 
 
 def _fill(gateway: Gateway) -> None:

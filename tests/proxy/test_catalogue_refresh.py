@@ -154,16 +154,18 @@ async def test_a_configuration_that_is_broken_by_now_keeps_it_for_later(tmp_path
 
 async def test_it_is_fetched_at_the_start_and_once_a_day(tmp_path: Path) -> None:
     async with desk(tmp_path, good(), clock=FakeClock(manual=True)) as d, following(d):
-        await d.clock.advance(EVERY_S - 10)
-        await settle()
+        d.clock.move(EVERY_S - 10)  # it looks every second, which changes nothing until then
+        await d.clock.advance(LOOK_S)
         assert len(d.log.requests) == 1
-        await d.clock.advance(20)
+        d.clock.move(20)
+        await d.clock.advance(LOOK_S)
         await until(lambda: len(d.log.requests) == 2)
 
 
 async def test_a_failed_fetch_is_tried_again_sooner(tmp_path: Path) -> None:
     async with desk(tmp_path, Answer(500), good(), clock=FakeClock(manual=True)) as d, following(d):
-        await d.clock.advance(AGAIN_S + LOOK_S)
+        d.clock.move(AGAIN_S)
+        await d.clock.advance(LOOK_S)
         await until(lambda: d.refresh.page()["models"] == 1)
         assert d.refresh.page()["error"] is None
 

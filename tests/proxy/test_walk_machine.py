@@ -7,13 +7,15 @@ leave, an operator's clearing, a restart. Requests stay in flight from rule to r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import Final, TypeVar
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from tests.measuring import unmeasured
 from tests.proxy.walk_answers import Answer
 from tests.proxy.walk_model import WALK_S
 from tests.proxy.walk_stage import CHAINS, Stage
@@ -141,6 +143,12 @@ class Traffic(RuleBasedStateMachine):
 
     async def look(self) -> list[str]:
         return list(self.stage.look())
+
+
+@pytest.fixture(autouse=True)
+def _not_measured() -> Iterator[None]:
+    with unmeasured():
+        yield
 
 
 Traffic.TestCase.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
