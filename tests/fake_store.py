@@ -9,6 +9,7 @@ from typing import TypeVar
 from tests.fake_providers import FakeConnections, FakeProviders
 from tests.fake_usage import FakeRequests, FakeStatistics
 from tests.fakes import FakeEventLog, FakeUsageSink
+from troyproxy.accounting.quota_board import DayUse
 from troyproxy.catalog.combos import Combo
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.models import Model, Override
@@ -146,7 +147,13 @@ class FakeUsageSums:
 
     def __init__(self) -> None:
         self.spent: dict[str, dict[str, float]] = {}
+        self.used: dict[str, list[DayUse]] = {}
         self.down = False
+
+    async def used_on(self, day: str) -> Sequence[DayUse]:
+        if self.down:
+            raise StoreUnavailable("down")
+        return self.used.get(day, [])
 
     async def spent_since(self, day: str) -> Mapping[str, float]:
         if self.down:

@@ -22,6 +22,8 @@ CASES: Final = (
     *(f"BM-{number:02}" for number in (1, 3, 4, 6)),
     *(f"BE-{number:02}" for number in (1, 3, 4, 5, 7, 8)),
     *(f"CO-{number:02}" for number in (1, 2, 4, 5, 6)),
+    *(f"RE-{number:02}" for number in (1, 3, 4, 5, 7, 8)),
+    *(f"TL-{number:02}" for number in (1, 3, 4, 6, 7, 8, 10, 11, 13)),
 )
 _ROW: Final = re.compile(r"^\| ([A-Z]+-\d\d) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 _LINK: Final = re.compile(r"\[[^\]]+\]\(\.\./([^)]+)\)")

@@ -12,7 +12,8 @@ from urllib.parse import unquote
 from tests.asgi import App, Exchange, drive, http_scope, request_body
 from tests.fakes import FakeClock
 from troyproxy.api.gateway import Gateway
-from troyproxy.app import Wiring, create_app
+from troyproxy.api.services import Services
+from troyproxy.app import Wiring, create_with_services
 from troyproxy.proxy.clock import SystemClock
 from troyproxy.settings.load import Configuration, load
 from troyproxy.store.secrets import SecretBox
@@ -51,6 +52,7 @@ class House:
     clock: FakeClock
     file: Path
     app: App
+    services: Services
     headers: dict[str, str] = field(default_factory=lambda: {"authorization": f"Bearer {TOKEN}"})
 
     async def ask(self, method: str, path: str, body: object = None, **headers: str) -> Exchange:
@@ -102,8 +104,8 @@ def build(
     wiring = wiring or Wiring()
     wiring.clock, wiring.store, wiring.demo = clock, wiring.store or store, not text.startswith(NO_DEMO)
     again = lambda: load({"TROY_ADMIN_TOKEN": TOKEN}, config=first.path, options=options)  # noqa: E731 -- short
-    gateway = create_app(first, load_again=again, wiring=wiring)
-    return House(gateway, store, clock, folder / "troyproxy.yaml", gateway)
+    gateway, services = create_with_services(first, load_again=again, wiring=wiring)
+    return House(gateway, store, clock, folder / "troyproxy.yaml", gateway, services)
 
 
 def fields_of(answer: Mapping[str, Mapping[str, list[Mapping[str, str]]]]) -> list[str]:

@@ -44,6 +44,17 @@ async def test_explain_gives_each_member_its_verdict(house: House) -> None:
     assert (body["order"], body["needs"]["tools"], body["refused"]) == (["alpha/gpt-x"], True, None)
 
 
+@pytest.mark.parametrize(
+    ("key", "status", "code"), [("narrow", 403, "model_not_allowed"), ("nobody", 404, "not_found")]
+)
+async def test_explain_answers_as_the_key_that_is_named_would_be(
+    house: House, key: str, status: int, code: str
+) -> None:
+    answer = await house.post(f"/api/explain?key={key}", {**ASK, "model": "alpha/bare"})
+    assert (answer.status, answer.json()["error"]["code"]) == (status, code)
+    assert (await house.post("/api/explain?key=narrow", ASK)).status == 200
+
+
 async def test_explain_says_what_would_be_changed_for_a_member(house: House) -> None:
     body = await explained(house, max_tokens=2000, stream=True, reasoning_effort="high")
     assert body["members"][0]["adapted"] == ["stream_options.include_usage=true", "max_tokens:1000"]

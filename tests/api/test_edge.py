@@ -192,7 +192,7 @@ async def test_the_gaps_of_a_stream_are_told_with_its_target(watching: Watching,
     assert watching.gaps == [("alpha", "m", [0.5])]
 
 
-@pytest.mark.parametrize(("trace", "told"), [(True, [["hello"]]), (False, [])])
+@pytest.mark.parametrize(("trace", "told"), [(True, [["hello", "end 200 client_error after 0 ms"]]), (False, [])])
 async def test_the_play_by_play_is_told_when_it_is_wanted(
     watching: Watching, clock: FakeClock, trace: bool, told: object
 ) -> None:

@@ -45,6 +45,7 @@ async def test_it_is_answered_with_what_was_written_and_what_counts(house: House
         "tier": None,
         "fitness": {},
         "no_sampling_with_effort": False,
+        "no_effort": False,
         "overridden": True,
         "origin": "database",
         "read_only": False,

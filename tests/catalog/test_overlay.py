@@ -30,6 +30,12 @@ def test_what_is_said_wins_field_by_field() -> None:
     )
 
 
+def test_what_a_model_refuses_below_is_refused_above() -> None:
+    below = Model(id="m", no_effort=True, no_sampling_with_effort=True)
+    merged = overlay(Model(id=""), below)
+    assert (merged.no_effort, merged.no_sampling_with_effort) == (True, True)
+
+
 def test_the_id_of_the_base_stays() -> None:
     assert overlay(Model(id="alias"), BASE).id == "m"
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from troyproxy.cli import explain, output, simulate
+from troyproxy.cli import explain, output, quota, simulate, status, tail
 from troyproxy.cli.main import app
 
 
@@ -53,7 +53,7 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell:
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Standard output counts as a terminal."""
-    for module in (output, explain, simulate):
+    for module in (output, explain, simulate, quota, status, tail):
         monkeypatch.setattr(module, "on_terminal", lambda: True)
     monkeypatch.setenv("COLUMNS", "120")
     return iter(())

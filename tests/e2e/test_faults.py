@@ -63,8 +63,12 @@ STREAMED: Final = {
 @pytest.fixture(scope="module")
 def gateway(folder: Path, upstreams: Upstreams) -> Iterator[Gateway]:
     names = [*(f"whole-{at}" for at in range(len(WHOLE))), *(f"streamed-{at}" for at in range(len(STREAMED)))]
+    timeouts = dict.fromkeys(("first_byte_s", "first_output_s", "idle_s", "total_s"), 60)
     config = {
-        "providers": {name: {"base_url": upstreams.base_url(name), "auth": "none"} for name in ("alpha", "beta")},
+        "providers": {
+            "alpha": {"base_url": upstreams.base_url("alpha"), "auth": "none"},
+            "beta": {"base_url": upstreams.base_url("beta"), "auth": "none", "timeouts": timeouts},
+        },
         "combos": {name: {"members": [f"alpha/{name}", f"beta/{name}"]} for name in names},
     }
     limits = dict.fromkeys(("TROY_STREAM_IDLE_MS", "TROY_UPSTREAM_TIMEOUT_MS", "TROY_FIRST_OUTPUT_MS"), "1000")

@@ -174,7 +174,7 @@ async def test_single_layers_are_middleware_of_a_fastapi_app() -> None:
         return StreamingResponse(iter([delta(LEAK), STOP, USAGE, DONE]), media_type="text/event-stream")
 
     app.add_middleware(UsageInjector, on_usage=lambda usage: heard.append(f"{usage.total} tokens"))
-    app.add_middleware(ToolLeakGuard, on_leak=lambda leak: heard.append(leak.format))
+    app.add_middleware(ToolLeakGuard, mode="suppress", on_leak=lambda leak: heard.append(leak.format))
     app.add_middleware(Preflight, models={"m1": {"tools": True}})
     app.add_middleware(EffortResolver, models={"m1": {"reasoning": True}})
     app.add_middleware(AuthGuard, keys={"ci": KEY})

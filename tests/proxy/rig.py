@@ -20,6 +20,7 @@ from troyproxy.catalog.models import Capabilities, Limits, Model
 from troyproxy.catalog.providers import Account, Provider
 from troyproxy.catalog.secret import Secret
 from troyproxy.catalog.snapshot import Snapshot, build
+from troyproxy.leaks.leak_rate import LeakRates
 from troyproxy.ports import UpstreamFailed
 from troyproxy.proxy.accounts import AccountDesk
 from troyproxy.proxy.call import Call, Gate
@@ -71,8 +72,7 @@ def finish(index: int = 0) -> bytes:
 
 def usage(given: int = 3, output: int = 2) -> bytes:
     """The usage event at the end of a stream."""
-    total = given + output
-    counts = {"prompt_tokens": given, "completion_tokens": output, "total_tokens": total}
+    counts = {"prompt_tokens": given, "completion_tokens": output, "total_tokens": given + output}
     return event({"choices": [], "usage": counts})
 
 
@@ -168,8 +168,7 @@ class Served:
     @property
     def stream_error(self) -> Mapping[str, object]:
         """The error that ended a stream."""
-        found: Mapping[str, object] = json.loads(self.events[-1])["error"]
-        return found
+        return dict(json.loads(self.events[-1])["error"])
 
     @property
     def text(self) -> str:
@@ -188,8 +187,7 @@ class Rig:
         given = parts or (ALPHA, BETA, GAMMA, TWO, THREE)
         self.snapshot = snapshot(*given)
         self.policy = policy or WalkPolicy()
-        self.clock, self.log, self.observer = LoopClock(), FakeEventLog(), FakeObserver()
-        self.upstream = FakeUpstream()
+        self.clock, self.log, self.observer, self.upstream = LoopClock(), FakeEventLog(), FakeObserver(), FakeUpstream()
         self.exploration = 0.0
         self.health = HealthKeeper(
             clock=self.clock, log=self.log, observer=self.observer, policy=health or HealthPolicy(), rng=Random(7)
@@ -199,7 +197,7 @@ class Rig:
     def build(self) -> None:
         """Put the parts together anew, with another policy."""
         self.desk = AccountDesk(max_inflight=self.policy.max_inflight, observer=self.observer)
-        self.learned = LearnedParameters(self.clock)
+        self.learned, self.leak_rates = LearnedParameters(self.clock), LeakRates()
         self.measuring = Measuring(health=self.health, clock=self.clock)
         self.auto = auto_engine(self.measuring, self.clock, self.observer, exploration=self.exploration)
         self.planner = Planner(
@@ -209,6 +207,7 @@ class Rig:
             clock=self.clock,
             policy=self.policy,
             observer=self.observer,
+            drifting=self.leak_rates.late,
         )
         self.gear = Gear(
             upstream=self.upstream,
@@ -221,6 +220,7 @@ class Rig:
             observer=self.observer,
             clock=self.clock,
             policy=self.policy,
+            leak_rates=self.leak_rates,
         )
         self.walk = Walk(self.gear, self.planner)
 

@@ -277,6 +277,7 @@ async def test_what_is_odd_about_a_key_is_told(desk: Desk) -> None:
         ({"limits": {"budget_usd_per_month": float("nan")}}, "limits.budget_usd_per_month"),
         ({"leak": {"mode": "loud"}}, "leak.mode"),
         ({"leak": {"locked": 1}}, "leak.locked"),
+        ({"leak": {"limits": {"call": 1}}}, "leak.limits.call"),
         ({"expires_at": "soon"}, "expires_at"),
         ({"expires_at": -1}, "expires_at"),
         ({"key": "sk-troy-" + "0" * 48}, "key"),

@@ -43,9 +43,9 @@ async def test_the_play_by_play_names_class_hint_and_next_step(rig: Rig) -> None
     served = await rig.ask()
     assert served.call.ledger.lines == [
         "try alpha/m1 #A",
-        "  rate: 429: rate, wait 3 s -> next_account",
+        "  rate after 0 ms: 429: rate, wait 3 s -> next_account",
         "try beta/m2 #A",
-        "commit beta/m2 #A",
+        "commit beta/m2 #A after 0 ms",
     ]
 
 

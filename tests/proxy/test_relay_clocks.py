@@ -26,6 +26,7 @@ from tests.proxy.rig import (
     usage,
 )
 from troyproxy.accounting.usage import Usage
+from troyproxy.leaks.gate import GateVerdict
 
 pytestmark = pytest.mark.anyio
 
@@ -82,6 +83,35 @@ async def test_a_flood_without_output_is_cut_although_no_timer_gets_a_turn(rig: 
     rig.script(alpha=stream(*[role()] * 8, 1.0, *[role()] * 50_000))
     served = await rig.ask("alpha/m1", stream=True)
     assert served.stream_error["code"] == "timeout"
+
+
+class Reading:
+    """A gate that waits for the end, as for a call that a model writes as text."""
+
+    def reset(self) -> None:
+        """Begin anew."""
+
+    def feed(self, event: object, can_reject: bool) -> GateVerdict:
+        del can_reject
+        return GateVerdict.PASS if "stop" in json.dumps(event) else GateVerdict.PENDING
+
+    def judge(self, body: object, can_reject: bool) -> GateVerdict:
+        del body, can_reject
+        return GateVerdict.PASS
+
+
+async def test_while_a_gate_reads_an_output_that_goes_on_its_clock_is_that_of_silence(rig: Rig) -> None:
+    rig.set(first_output_s=3.0, stream_idle_s=2.0, request_s=600.0)
+    rig.script(alpha=stream(role(), *[step for _ in range(20) for step in (delta("a"), 1.0)], finish(), DONE))
+    served = await rig.ask(call=rig.call("alpha/m1", gates=[Reading()], stream=True))
+    assert (served.call.ledger.attempts[0].reason, served.text) == ("", "a" * 20)
+
+
+async def test_while_a_gate_reads_silence_ends_the_attempt(rig: Rig) -> None:
+    rig.set(first_output_s=30.0, stream_idle_s=2.0)
+    rig.script(alpha=stream(role(), delta("a"), *COMMENTS * 500))
+    served = await rig.ask(call=rig.call("alpha/m1", gates=[Reading()], stream=True))
+    assert (served.call.ledger.attempts[0].reason, rig.idle) == ("timeout idle: transient", True)
 
 
 async def test_a_silent_upstream_is_cut_without_another_read(rig: Rig) -> None:

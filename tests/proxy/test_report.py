@@ -44,6 +44,15 @@ def test_a_cut_leaves_no_half_escape(rig: Rig, cut: int) -> None:
     assert not value.endswith((b"%", b"%C", b"%A"))
 
 
+def test_changes_are_told_whole_and_the_rest_is_counted(rig: Rig) -> None:
+    call = rig.call()
+    call.ledger.adapted = ["-reasoning_effort", "-temperature", "max_tokens:1000"]
+    assert dict(story(call, POLICY))[b"x-troy-adapted"] == b"-reasoning_effort,-temperature,max_tokens:1000"
+    call.ledger.adapted = ["thinking.budget_tokens=2048"] * 8
+    told = dict(story(call, POLICY))[b"x-troy-adapted"].split(b",")
+    assert told == [b"thinking.budget_tokens=2048"] * 5 + [b"+3"]
+
+
 def test_names_are_encoded_once(rig: Rig) -> None:
     call = rig.call()
     call.ledger.attempts = [AttemptRecord("alpha", "é", "A", "ok", 200, 0, 0)]

@@ -29,6 +29,15 @@ async def test_combo_strategy_needs_and_skips_are_kept(rig: Rig) -> None:
     assert row.needs["tools"] is False
 
 
+@pytest.mark.parametrize(
+    ("header", "trace"),
+    [("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "0af7651916cd43dd8448eb211c80319c"), ("00-1", None)],
+)
+async def test_the_trace_of_the_client_is_kept(rig: Rig, header: str, trace: str | None) -> None:
+    rig.script(alpha=answer())
+    assert (await rig.ask(headers={"traceparent": header})).row.trace_id == trace
+
+
 async def test_times_are_milliseconds(rig: Rig) -> None:
     rig.script(alpha=answer(before=[2.0]))
     served = await rig.ask()

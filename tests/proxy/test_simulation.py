@@ -48,6 +48,23 @@ def test_live_seeds_and_recorded_outcomes_lead_to_the_live_attempts(strategy: st
     assert sum(len(one.attempts) for one in requests) > 50
 
 
+def test_models_that_drifted_then_drift_again() -> None:
+    live = Rig(provider("alpha", "m1"), provider("beta", "m2"))
+    leak = rig.refusal(400, "failed to call a function", code="tool_use_failed")
+    recorder = Recorder(live, lambda asked: leak if asked.provider.id == "alpha" else rig.answer())
+
+    async def drive() -> None:
+        for _ in range(6):
+            call = live.call("default", tools=[{"type": "function", "function": {"name": "f"}}])
+            call.tool_turn = True
+            await recorder.ask(call)
+
+    run(drive)
+    attempts = [tried(one.attempts) for one in recorder.requests]
+    assert [len(each) for each in attempts] == [2, 2, 2, 1, 1, 1]
+    assert [tried(one.attempts) for one in again(recorder.requests, live.snapshot)] == attempts
+
+
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=10)
 def test_whatever_the_weather_the_attempts_are_the_live_ones(seed: int) -> None:

@@ -13,6 +13,7 @@ from troyproxy.catalog.providers import NO_AUTH, Account, Origin, Provider
 from troyproxy.catalog.secret import Secret
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.errors import ConfigError
+from troyproxy.routing.effort_spelling import BUDGETS
 from troyproxy.settings.assemble import Stored, assemble
 from troyproxy.settings.load import load
 
@@ -37,9 +38,12 @@ def test_the_example_of_the_documentation_loads(tmp_path: Path) -> None:
     )
 
 
-def test_the_example_warns_only_of_what_has_no_effect_yet(tmp_path: Path) -> None:
-    places = [w.partition(":")[0] for w in snapshot(tmp_path, EXAMPLE, EXAMPLE_ENV).warnings]
-    assert places == ["leak.scope", "leak.echo_check"]
+def test_the_example_warns_of_nothing(tmp_path: Path) -> None:
+    assert snapshot(tmp_path, EXAMPLE, EXAMPLE_ENV).warnings == ()
+
+
+def test_the_options_of_the_leak_guard_are_in_the_snapshot(tmp_path: Path) -> None:
+    assert snapshot(tmp_path, EXAMPLE, EXAMPLE_ENV).leak == {"scope": "anywhere", "echo_check": True}
 
 
 def test_the_snapshot_says_when_and_of_what_it_is(tmp_path: Path) -> None:
@@ -130,6 +134,11 @@ def test_an_account_of_the_database_that_fits_nowhere_is_a_warning(
     found = snapshot(tmp_path, "", {"GROQ_API_KEY": "a"}, Stored(accounts=[account]))
     assert found.warnings[0].startswith(warning)
     assert [a.id for a in found.providers["groq"].accounts] == ["groq#env"]
+
+
+def test_the_default_effort_and_the_table_of_budgets_are_in_the_picture(tmp_path: Path) -> None:
+    found = snapshot(tmp_path, "settings: {default_effort: low}\neffort: {budgets: {high: 20000}}")
+    assert (found.default_effort, found.effort_budgets) == ("low", {**BUDGETS, "high": 20000})
 
 
 def test_models_of_a_built_in_come_from_the_catalogue(tmp_path: Path) -> None:

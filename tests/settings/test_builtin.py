@@ -49,6 +49,48 @@ def test_openrouter_takes_the_effort_as_an_object() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "spelling"),
+    [
+        ("anthropic", EffortSpelling.BUDGET),
+        ("zai", EffortSpelling.SWITCH),
+        ("zai-cn", EffortSpelling.SWITCH),
+        ("openai", EffortSpelling.FIELD),
+    ],
+)
+def test_an_effort_is_spelled_as_the_vendor_takes_it(name: str, spelling: EffortSpelling) -> None:
+    assert BUILTINS[name].provider(name).accepts.effort is spelling
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "takes"),
+    [
+        ("anthropic", "claude-sonnet-4-5", True),
+        ("anthropic", "claude-opus-4-7", False),
+        ("anthropic", "claude-opus-4-20250514", True),
+        ("xai", "grok-4", False),
+        ("xai", "grok-4-1-fast-reasoning", False),
+        ("xai", "grok-4.3", True),
+        ("mistral", "magistral-medium-latest", False),
+    ],
+)
+def test_some_models_reason_and_take_no_effort(name: str, model: str, *, takes: bool) -> None:
+    assert BUILTINS[name].refine(Model(model)).no_effort is not takes
+
+
+@pytest.mark.parametrize(
+    ("name", "model", "weakest"),
+    [
+        ("openrouter", "x/y", "none"),
+        ("zai", "glm-4.6", "none"),
+        ("groq", "qwen/qwen3-32b", "none"),
+        ("anthropic", "claude-sonnet-4-5", "none"),
+    ],
+)
+def test_none_is_a_level_where_reasoning_can_be_switched_off(name: str, model: str, weakest: str) -> None:
+    assert BUILTINS[name].refine(Model(model)).effort_levels[0] == weakest
+
+
+@pytest.mark.parametrize(
     ("name", "catalogue"),
     [
         ("openai", "openai"),

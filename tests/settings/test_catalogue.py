@@ -78,7 +78,11 @@ def test_a_provider_is_decoded_once(tmp_path: Path) -> None:
     assert found["p"] is found["p"]
 
 
-@pytest.mark.parametrize("raw", [b"", b"no gzip", gzip.compress(b"[]"), gzip.compress(b"{}")[:10]])
+@pytest.mark.parametrize(
+    "raw",
+    [b"", b"no gzip", gzip.compress(b"[]"), gzip.compress(b"{}")[:10]],
+    ids=["empty", "text", "no mapping", "cut"],
+)
 def test_unreadable_data_leaves_everything_unknown_with_a_warning(tmp_path: Path, raw: bytes) -> None:
     path = tmp_path / "data.json.gz"
     path.write_bytes(raw)

@@ -174,6 +174,14 @@ def test_a_key_of_the_file_may_be_any_text_of_sixteen_bytes() -> None:
     assert key.key == Credential(literal=Secret("pässwörd mit 16"))
 
 
+@pytest.mark.parametrize(
+    ("text", "budgets"),
+    [("effort: {budgets: {low: 3000, max: 64000}}", {"low": 3000, "max": 64000}), ("effort: {}", {}), ("", {})],
+)
+def test_the_file_has_a_table_of_thinking_budgets(text: str, budgets: dict[str, int]) -> None:
+    assert accepted(text or "# nothing").effort == budgets
+
+
 def test_a_key_may_lock_the_leak_mode() -> None:
     assert accepted("keys: [{name: k, key: env:K, leak: {mode: off, locked: true}}]").keys[0].leak == {
         "mode": "off",
@@ -186,7 +194,7 @@ def test_a_key_may_lock_the_leak_mode() -> None:
     [
         ("{auth: off}", "auth", False),
         ("{trace: 1}", "trace", True),
-        ("{leak: auto}", "leak", "suppress"),
+        ("{leak: repair}", "leak", "repair"),
         ("{cors_origins: [https://a.example]}", "cors_origins", ("https://a.example",)),
         ("{keepalive_s: 2.5}", "keepalive_s", 2.5),
         ("{admin_token: env:T}", "admin_token", Credential(env="T")),
@@ -229,7 +237,6 @@ def test_all_errors_are_found_in_one_pass() -> None:
         ),
         (P + "}}", "providers.p: has no account"),
         ("keys: [{name: k, key: hush-hush-hush-hush}]", "keys[0].key: a secret stands in the file"),
-        ("leak: {scope: start}", "leak.scope: is read, but has no effect"),
     ],
 )
 def test_what_is_doubtful_is_a_warning(text: str, warning: str) -> None:

@@ -21,6 +21,7 @@ LLAMA = Model(
     efforts=("low", "high"),
     aliases=("l",),
     no_sampling_with_effort=True,
+    no_effort=True,
 )
 
 

@@ -10,7 +10,7 @@ from tests.store.test_daily import NOON
 from tests.store.test_requests import BARE, FULL
 from tests.store.waiting import until_written
 from troyproxy.accounting.records import UsageRow
-from troyproxy.accounting.statistics import Cell, Group, Timing
+from troyproxy.accounting.statistics import Cell, Group, Leaks, Timing
 from troyproxy.accounting.usage import Usage
 from troyproxy.ports import DailySum
 from troyproxy.store.statistics import SqlStatistics
@@ -45,6 +45,25 @@ async def test_a_window_sums_by_group_what_is_in_it(store: SqlStore) -> None:
         Timing(served, 93.5, 40.0),
         Timing(served, 93.5, 40.0),
     ]
+
+
+async def test_a_window_counts_leaks_by_the_attempts_that_made_them(store: SqlStore) -> None:
+    first, second = FULL.attempts[0], replace(FULL.attempts[0], provider="beta", model="b")
+    left, made = replace(first, leak="F03;failed_over"), replace(second, leak="F01;repaired")
+    await record(
+        store,
+        replace(FULL, request_id="old", at=1.0, attempts=(left,)),
+        replace(FULL, request_id="a", at=100.0, attempts=(left, made)),
+        replace(FULL, request_id="b", at=101.0, attempts=(left, second)),
+        replace(FULL, request_id="c", at=102.0),
+    )
+    assert (await store.statistics.window(50.0)).leaks == [
+        Leaks(first.provider, first.model, "F03", "failed_over", 2),
+        Leaks("beta", "b", "F01", "repaired", 1),
+    ]
+    row = await store.requests.find("a")
+    assert row is not None
+    assert [attempt.leak for attempt in row.attempts] == ["F03;failed_over", "F01;repaired"]
 
 
 async def test_sums_of_integers_are_integers(store: SqlStore) -> None:

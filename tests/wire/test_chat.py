@@ -269,3 +269,19 @@ def test_a_failed_stream_ends_with_one_event() -> None:
             "troy": {"request_id": "r1", "partial": True, "retryable": True, "attempts": 2},
         }
     }
+
+
+@pytest.mark.parametrize(
+    ("choices", "reason"),
+    [
+        ([{"finish_reason": "function_call_filter: MALFORMED_FUNCTION_CALL"}], "malformed_function_call"),
+        ([{"finish_reason": "UNEXPECTED_TOOL_CALL", "message": {"content": ""}}], "unexpected_tool_call"),
+        ([{"finish_reason": "TOO_MANY_TOOL_CALLS", "delta": {}}], "too_many_tool_calls"),
+        ([{"finish_reason": "MALFORMED_FUNCTION_CALL", "delta": {"content": "Hi"}}], None),
+        ([{"finish_reason": "stop", "delta": {}}], None),
+        ([{"finish_reason": None}], None),
+        ([], None),
+    ],
+)
+def test_a_candidate_may_end_because_its_call_came_to_nothing(choices: list[object], reason: str | None) -> None:
+    assert chat.failed_call({"choices": choices}) == reason

@@ -29,12 +29,33 @@ class AttemptRecord:
     """What a class locks for, flat and before jitter; None where the level says it, or nothing is locked."""
     handoff: bool = False
     """It asked for the summary of a hand-off, not for the answer."""
+    leak: str = ""
+    """The spelling of a tool call that came as text, and what was done about it: ``F01;repaired``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """Where a request stands in its trace (W3C Trace Context), when spans are made. Ids are hexadecimal digits."""
+
+    trace_id: str
+    span_id: str
+    """Of the request's own span."""
+    parent_id: str | None = None
+    """Of the caller's span; None: the trace begins here."""
+    sampled: bool = True
+    state: str = ""
+    """The caller's ``tracestate``, passed on as it is."""
 
 
 def failovers(attempts: Sequence[AttemptRecord]) -> int:
     """Return how often the walk left one provider for another."""
     answers = (attempt for attempt in attempts if not attempt.handoff)
     return sum(before.provider != after.provider for before, after in pairwise(answers))
+
+
+def leaks(attempts: Sequence[AttemptRecord]) -> int:
+    """Return how many attempts wrote a tool call as text."""
+    return sum(bool(attempt.leak) for attempt in attempts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,3 +92,7 @@ class UsageRow:
     first_token_ms: float | None = None
     trail: str = ""
     adapted: str = ""
+    trace_id: str | None = None
+    """The W3C trace it belongs to, 32 hexadecimal digits; for exemplars, not stored."""
+    traced: Traced | None = None
+    """Its place in that trace; None while no spans are made. Not stored."""

@@ -51,6 +51,16 @@ class Timing(NamedTuple):
     first_token_ms: float | None
 
 
+class Leaks(NamedTuple):
+    """How many attempts at a model wrote their tool call as text, in one spelling and with one end."""
+
+    provider: str
+    model: str
+    format: str
+    action: str
+    attempts: int
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """What was read of the requests since an instant (unix seconds)."""
@@ -61,6 +71,8 @@ class Window:
     cells: Sequence[Cell]
     timings: Sequence[Timing]
     """Of the newest requests, a bounded number."""
+    leaks: Sequence[Leaks] = ()
+    """Of the newest requests with one, the most frequent first."""
 
 
 @dataclass(frozen=True, slots=True)

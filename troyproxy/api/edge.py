@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from troyproxy.accounting.limits import Standing
+from troyproxy.accounting.records import Traced
 from troyproxy.api.outermost import answering_bugs
 from troyproxy.api.request_id import ASGIApp, new_request_id
 from troyproxy.catalog.keys import Key
@@ -49,11 +50,12 @@ class Edge:
         usage: UsageSink,
         policy: WalkPolicy,
         standing: Callable[[Key], tuple[Standing, ...]] | None = None,
+        traced: Callable[[Headers], Traced | None] = lambda _: None,
     ) -> None:
         self.app = answering_bugs(app)
         self._route, self._snapshot, self._clock = route, snapshot, clock
         self._observer, self._usage, self._policy = observer, usage, policy
-        self._standing = standing
+        self._standing, self._traced = standing, traced
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = self._new_call(scope)
@@ -68,16 +70,18 @@ class Edge:
             self._close(call)
 
     def _new_call(self, scope: Scope) -> Call:
+        headers = raw_headers(scope)
         return Call(
             request_id=new_request_id(),
             at=self._clock.now(),
             started=self._clock.monotonic(),
             route=self._route,
             upstream_path=UPSTREAM_PATHS[self._route].replace("{path}", scope.get("path_params", {}).get("path", "")),
-            headers=raw_headers(scope),
+            headers=headers,
             snapshot=self._snapshot(),
             seed=secrets.randbits(64),
             quiet=self._policy.expose == "id",
+            traced=self._traced(headers),
         )
 
     def _close(self, call: Call) -> None:
@@ -87,7 +91,8 @@ class Edge:
         if row.provider is not None and row.model is not None and call.ledger.gaps_s:
             self._observer.events_seen(row.provider, row.model, call.ledger.gaps_s)
         if self._policy.trace:
-            self._observer.trace(call.request_id, call.ledger.lines)
+            end = f"end {row.status} {row.outcome} after {row.duration_ms:.0f} ms"
+            self._observer.trace(call.request_id, [*call.ledger.lines, end])
 
     def _rates(self, call: Call) -> Headers:
         """Return where the caller's key stands. An answer from before its admission has what is known by now."""

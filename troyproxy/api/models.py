@@ -74,7 +74,7 @@ def entries_of(snapshot: Snapshot) -> Iterator[Entry]:
             continue
         yield _entry(combo.name, OWNER, combo.created_at, advertise(combo, snapshot))
     if any(connected(provider) for provider in snapshot.providers.values()):
-        advert, pool = advertise_auto(snapshot), list(dict.fromkeys(c.spec for c in auto_pool(snapshot)))
+        advert, pool = advertise_auto(snapshot), list(dict.fromkeys(c.spec for c in auto_pool(snapshot) if c.model))
         yield from ({**_entry(name, OWNER, 0.0, advert), "pool": pool} for name in AUTO_IDS)
     for provider in snapshot.providers.values():
         if connected(provider):

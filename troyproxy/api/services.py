@@ -13,9 +13,11 @@ from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.orders import Orders
 from troyproxy.proxy.planner import Planner
+from troyproxy.proxy.quota_page import QuotaPage
 from troyproxy.proxy.snapshots import SnapshotKeeper
 from troyproxy.proxy.trials import Trials
 from troyproxy.settings.load import Configuration
+from troyproxy.telemetry.live import Live
 from troyproxy.telemetry.ring import RequestRing
 
 
@@ -38,6 +40,10 @@ class Services:
     worker: str
     """The name of this process among several."""
     trials: Trials
+    quota: QuotaPage
+    live: Live
+    stopping: Callable[[], bool]
+    """Whether this process is about to stop."""
     forget_keys: Callable[[], None]
     """Client keys were written: look them up anew."""
     catalogue: CatalogueRefresh | None = None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from troyproxy.catalog.providers import Account, Provider
 from troyproxy.ports import Clock, Store
 from troyproxy.proxy.accounts import AccountDesk, synthetic
 from troyproxy.proxy.catalogue_refresh import CatalogueRefresh
@@ -49,15 +50,16 @@ class Status:
         locks = machine.cooldowns(self._health.state, now)
         return StatusFacts(
             circuits=tuple((c.provider, c.model, LEVELS[c.state]) for c in circuits),
-            cooldowns=tuple(
-                (lock.provider, self._name(lock.provider, lock.account), lock.until - now) for lock in locks
+            cooldowns=(
+                *((provider.id, account.name, 0.0) for provider, account in self._pairs()),
+                *((lock.provider, self._name(lock.provider, lock.account), lock.until - now) for lock in locks),
             ),
             queues=self._store.queue_depths,
             dropped=self._store.dropped,
             database_up=self._store.up,
             shared_state_up=None if self._shared is None else self._shared.up,
             config_revision=snapshot.revision,
-            config_age_s=max(0.0, now - snapshot.loaded_at),
+            config_age_s=max(0.0, now - self._snapshots.checked_at),
             refusals={} if self._limits is None else dict(self._limits.refusals),
             budgets=() if self._limits is None else tuple(self._limits.budgets_left()),
         )
@@ -105,9 +107,13 @@ class Status:
         return account.partition("#")[2] or account
 
     def _accounts(self) -> list[dict[str, object]]:
-        providers = self._snapshots.current.providers.values()
-        pairs = ((p, account) for p in providers for account in (p.accounts or ((synthetic(p),) if p.keyless else ())))
-        return [{"provider": p.id, "account": a.name, "inflight": self._desk.inflight(a)} for p, a in pairs]
+        return [{"provider": p.id, "account": a.name, "inflight": self._desk.inflight(a)} for p, a in self._pairs()]
+
+    def _pairs(self) -> Iterator[tuple[Provider, Account]]:
+        """Yield each configured provider with each of its accounts."""
+        for provider in self._snapshots.current.providers.values():
+            accounts = provider.accounts or ((synthetic(provider),) if provider.keyless else ())
+            yield from ((provider, account) for account in accounts)
 
     def dependencies(self) -> Mapping[str, str]:
         """Return what the gateway leans on, and ``ok`` or what is wrong."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 from troyproxy.api.gateway import Gateway
 from troyproxy.api.outermost import cors
@@ -18,6 +19,7 @@ from troyproxy.app.scoring import auto_engine
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.demo.app import demo_app
 from troyproxy.demo.provider import demo_combo, demo_provider
+from troyproxy.leaks.leak_rate import LeakRates
 from troyproxy.ports import Clock
 from troyproxy.proxy.accounts import AccountDesk
 from troyproxy.proxy.authenticator import Authenticate, Authenticator, OpenDoor
@@ -28,11 +30,13 @@ from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.life import Life
+from troyproxy.proxy.lock_news import lock_news
 from troyproxy.proxy.memory import account_name
 from troyproxy.proxy.mirroring import Mirroring
 from troyproxy.proxy.orders import Orders
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.policy import WalkPolicy, health_policy, journal_keep_s
+from troyproxy.proxy.quota_page import QuotaPage
 from troyproxy.proxy.retries import Retries
 from troyproxy.proxy.snapshots import SnapshotKeeper, changed_accounts, changed_combos
 from troyproxy.proxy.sources import Load, SnapshotSource
@@ -41,6 +45,7 @@ from troyproxy.resilience.cooldowns import ANY
 from troyproxy.resilience.retry_budget import RetryPolicy
 from troyproxy.settings.assemble import Stored
 from troyproxy.settings.catalogue_file import CatalogueFile
+from troyproxy.settings.ceilings import load_ceilings
 from troyproxy.settings.instance import instance_name
 from troyproxy.settings.load import Configuration
 from troyproxy.settings.secrets import admin_token, data_folder, secret_key
@@ -51,9 +56,11 @@ from troyproxy.store.store import SqlStore
 from troyproxy.telemetry.access import AccessLog
 from troyproxy.telemetry.fanout import Fanout
 from troyproxy.telemetry.labels import KnownModels, Labels
+from troyproxy.telemetry.live import Live
 from troyproxy.telemetry.metrics import Metrics
 from troyproxy.telemetry.ring import RequestRing
 from troyproxy.telemetry.trace import TraceObserver
+from troyproxy.telemetry.tracing import Tracing
 from troyproxy.upstream.http import HttpxUpstream
 from troyproxy.upstream.router import RoutedUpstream
 
@@ -82,33 +89,43 @@ class Builder:
         )
         self._metrics = Metrics(labels, folder=wiring.metrics_folder)
         traces = (TraceObserver(),) if self._settings.trace else ()
-        self._observer = Fanout((self._metrics, self._ring, AccessLog(), *traces, *wiring.observers))
+        self._live = Live(self._clock)
+        self._tracing = Tracing(configuration.env)
+        watching = (self._metrics, self._ring, AccessLog(), self._live, self._tracing, *traces)
+        self._observer = Fanout((*watching, *wiring.observers))
         self._store = wiring.store or sql_store(self._settings, wiring.clock)
         self._token = admin_token(self._settings)
         log, policy = self._store.events, self._health_policy
         self._health = HealthKeeper(clock=self._clock, log=log, observer=self._observer, policy=policy, rng=wiring.rng)
         self._learned = LearnedParameters(self._clock)
+        self._leak_rates = LeakRates()
         self._retries = Retries(self._clock, RetryPolicy(self._policy.retry_budget))
         self._desk = AccountDesk(max_inflight=self._policy.max_inflight, observer=self._observer)
         self._authenticator = Authenticator(snapshot=self._snapshot, keys=self._store.keys, clock=self._clock)
         self._orders = Orders(self._store.control, self._health, self._clock)
         self._shelf = self._catalogue_shelf()
         self._snapshots = self._snapshot_keeper()
+        self._snapshots.tell(self._live.configured)
+        self._health.watch(lock_news(self._live.tell))
         self._upstream = wiring.upstream or RoutedUpstream(HttpxUpstream(), {"demo": demo_app(), **wiring.apps})
         self._refresh = self._catalogue_refresh()
         self._measured = Measured.of(self._settings, wiring, self._store, self._health, self._snapshot)
         self._auto = self._auto_engine()
-        self._planner = Planner(
+        self._planner = self._new_planner()
+        self._mirroring = self._shared_state()
+        self._counting = Counting.of(self._settings, wiring, self._store, self._snapshot)
+        self._status = self._new_status()
+
+    def _new_planner(self) -> Planner:
+        return Planner(
             health=self._health,
             measuring=self._measured.measuring,
             auto=self._auto,
             clock=self._clock,
             policy=self._policy,
             observer=self._observer,
+            drifting=self._leak_rates.late,
         )
-        self._mirroring = self._shared_state()
-        self._counting = Counting.of(self._settings, wiring, self._store, self._snapshot)
-        self._status = self._new_status()
 
     def _auto_engine(self) -> AutoEngine:
         rate, measuring = self._settings.auto_exploration, self._measured.measuring
@@ -128,9 +145,10 @@ class Builder:
                 *(() if self._refresh is None else (self._refresh.follow,)),
                 *self._counting.background,
                 *self._measured.background,
+                self._tracing.follow,
             ),
             mirroring=self._mirroring,
-            first=(*self._counting.first, *self._measured.first),
+            first=(*self._counting.first, *self._measured.first, self._tracing.open),
         )
         origins = self._settings.cors_origins
         table = RoutingTable(self._routes().all(), around=lambda app: cors(app, origins))
@@ -221,6 +239,7 @@ class Builder:
             snapshot=self._snapshot,
             usage=self._store.usage,
             limits=self._counting.keeper,
+            traced=self._tracing.begin,
         )
 
     def _authenticate(self) -> Authenticate:
@@ -240,6 +259,7 @@ class Builder:
             observer=self._observer,
             clock=self._clock,
             policy=self._policy,
+            leak_rates=self._leak_rates,
         )
 
     def services(self) -> Services:
@@ -259,5 +279,18 @@ class Builder:
             worker=self._wiring.worker,
             trials=Trials(self._gear(), self._planner, self._store.usage, self._snapshot),
             forget_keys=self._forget_keys,
+            quota=self._quota_page(),
+            live=self._live,
+            stopping=lambda: self._life.stopping,
             catalogue=self._refresh,
+        )
+
+    def _quota_page(self) -> QuotaPage:
+        return QuotaPage(
+            quotas=self._measured.measuring.quotas,
+            health=self._health,
+            snapshot=self._snapshot,
+            sums=self._store.sums,
+            clock=self._clock,
+            ceilings=cache(load_ceilings),
         )

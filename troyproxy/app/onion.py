@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from troyproxy.accounting.records import Traced
 from troyproxy.api.edge import Edge
 from troyproxy.api.endpoint import ProxyEndpoint
 from troyproxy.api.gateway import ASGIApp
 from troyproxy.api.outermost import cors
 from troyproxy.catalog.snapshot import Snapshot
-from troyproxy.leaks.suppress import Leak
+from troyproxy.leaks.policy import Leak
 from troyproxy.middleware.auth_guard import AuthGuard
 from troyproxy.middleware.bridge import Bridge
 from troyproxy.middleware.effort_resolver import EffortResolver
@@ -18,7 +19,7 @@ from troyproxy.middleware.key_limits import KeyLimits
 from troyproxy.middleware.preflight import Preflight
 from troyproxy.middleware.tool_leak_guard import ToolLeakGuard
 from troyproxy.middleware.usage_injector import UsageInjector
-from troyproxy.ports import UsageSink
+from troyproxy.ports import Headers, UsageSink
 from troyproxy.proxy.authenticator import Authenticate
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.gear import Gear
@@ -39,6 +40,7 @@ class Onion:
     snapshot: Callable[[], Snapshot]
     usage: UsageSink
     limits: LimitKeeper
+    traced: Callable[[Headers], Traced | None]
 
     def around(self, route: str) -> ASGIApp:
         """Return the app that serves *route*."""
@@ -63,8 +65,10 @@ class Onion:
             usage=self.usage,
             policy=gear.policy,
             standing=self.limits.standing,
+            traced=self.traced,
         )
 
     def _leaked(self, call: Call, leak: Leak) -> None:
-        ledger = call.ledger
-        self.gear.observer.leaked(ledger.provider or "", ledger.model or "", leak.format, str(leak.action))
+        """Count a leak of the attempt under way, or of the one that ended by it."""
+        attempt = call.ledger.attempts[-1]
+        self.gear.observer.leaked(attempt.provider, attempt.model, leak.format, str(leak.action))

@@ -48,5 +48,13 @@ def simulated(name: str, configuration: Configuration, clock: Clock, *, now: flo
         clock=clock,
         policy=policy,
     )
-    planner = Planner(health=health, measuring=measuring, auto=auto, clock=clock, policy=policy, observer=observer)
+    planner = Planner(
+        health=health,
+        measuring=measuring,
+        auto=auto,
+        clock=clock,
+        policy=policy,
+        observer=observer,
+        drifting=gear.leak_rates.late,
+    )
     return Policy(name, assemble(configuration, now=now), gear, planner)

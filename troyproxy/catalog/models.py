@@ -69,6 +69,8 @@ class Model:
     aliases: tuple[str, ...] = ()
     no_sampling_with_effort: bool = False
     """The model refuses ``temperature`` and ``top_p`` beside a reasoning effort."""
+    no_effort: bool = False
+    """The model reasons as it likes: it takes no effort, whatever the level."""
     tier: str | None = None
     """Economic tier, ``free``, ``cheap`` or ``premium``, instead of what the price says."""
     fitness: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))

@@ -26,6 +26,7 @@ def overlay(over: Model, base: Model) -> Model:
         tier=over.tier or base.tier,
         fitness=over.fitness or base.fitness,
         no_sampling_with_effort=over.no_sampling_with_effort or base.no_sampling_with_effort,
+        no_effort=over.no_effort or base.no_effort,
     )
 
 

@@ -40,6 +40,9 @@ class EffortSpelling(StrEnum):
     FIELD = "reasoning_effort"
     OBJECT = "reasoning"
     BUDGET = "thinking"
+    """A thinking budget in tokens."""
+    SWITCH = "thinking.type"
+    """Thinking on or off, nothing between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +126,8 @@ class Provider:
     proxy: str | None = None
     timeouts: Timeouts = Timeouts()
     max_inflight: int | None = None
-    leak: str | None = None
+    leak: str | Mapping[str, object] | None = None
+    """The leak mode, or mode and options, of its answers."""
     origin: Origin = Origin.BUILTIN
 
     @property

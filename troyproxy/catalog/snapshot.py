@@ -34,8 +34,12 @@ class Snapshot:
     """What the config file knows better of models than the catalogue, by spec as written there."""
     default_provider: str | None = None
     default_effort: str | None = None
+    effort_budgets: Mapping[str, int] | None = None
+    """Thinking tokens per level, every level but ``none``; None = the usual ones."""
     auto_models: str = "default"
     """``default`` or ``all``: the models of a provider that are in the pool of ``auto``."""
+    leak: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    """The options of the leak guard that hold where nobody says otherwise."""
     warnings: tuple[str, ...] = ()
 
     def provider(self, name: str) -> Provider | None:
@@ -62,7 +66,9 @@ def build(  # noqa: PLR0913 -- one argument per part of the picture, by keyword
     file_models: Mapping[str, Model] | None = None,
     default_provider: str | None = None,
     default_effort: str | None = None,
+    effort_budgets: Mapping[str, int] | None = None,
     auto_models: str = "default",
+    leak: Mapping[str, object] | None = None,
     warnings: Iterable[str] = (),
 ) -> Snapshot:
     """Return a snapshot with its lookup tables. Order is kept; an id always beats another provider's alias."""
@@ -81,6 +87,8 @@ def build(  # noqa: PLR0913 -- one argument per part of the picture, by keyword
         file_models=MappingProxyType(dict(file_models or {})),
         default_provider=default_provider,
         default_effort=default_effort,
+        effort_budgets=effort_budgets,
         auto_models=auto_models,
+        leak=MappingProxyType(dict(leak or {})),
         warnings=tuple(warnings),
     )

@@ -9,8 +9,10 @@ from troyproxy.cli.commands import JSON, Commands
 from troyproxy.cli.doctor import doctor
 from troyproxy.cli.explain import explain_command
 from troyproxy.cli.output import print_json
+from troyproxy.cli.quota import quota_command
 from troyproxy.cli.serve import serve
 from troyproxy.cli.simulate import simulate_command
+from troyproxy.cli.status import status_command
 from troyproxy.version import VERSION
 
 app = typer.Typer(
@@ -26,6 +28,8 @@ app.add_typer(keys.app, name="keys")
 app.add_typer(providers.app, name="providers")
 app.add_typer(combos.app, name="combos")
 app.command("explain")(explain_command)
+app.command("status")(status_command)
+app.command("quota")(quota_command)
 app.add_typer(requests.app, name="requests")
 app.command("simulate")(simulate_command)
 app.add_typer(configuration.app, name="config")

@@ -14,10 +14,13 @@ from troyproxy.cli.commands import CONFIG, group
 from troyproxy.cli.moments import earlier
 from troyproxy.cli.output import warn
 from troyproxy.cli.session import Session, run_with
+from troyproxy.cli.tail import show, tail
 from troyproxy.cli.whole_file import whole_file
 from troyproxy.proxy.replay.export import Export, Exported
 
 app = group("Requests: what was recorded of them.")
+app.command("tail")(tail)
+app.command("show")(show)
 STDOUT: Final = Path("-")
 
 

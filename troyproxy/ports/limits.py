@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from troyproxy.accounting.limits import Account, Limit, Limits
+from troyproxy.accounting.quota_board import DayUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +66,6 @@ class UsageSums(Protocol):
 
         Raises StoreUnavailable.
         """
+
+    async def used_on(self, day: str) -> Sequence[DayUse]:
+        """Return what the upstream of each account answered on a UTC *day*. Raises StoreUnavailable."""

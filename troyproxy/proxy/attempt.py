@@ -24,6 +24,8 @@ from troyproxy.proxy.reader import read_whole
 from troyproxy.proxy.recording import Recorder
 from troyproxy.proxy.relay import StreamRelay
 from troyproxy.proxy.report import commit_headers, passed_headers
+from troyproxy.proxy.trace_headers import trace_headers
+from troyproxy.proxy.turns import turns_told
 from troyproxy.resilience.faults import Fault
 from troyproxy.wire import chat, json
 from troyproxy.wire.headers import build_headers
@@ -82,6 +84,7 @@ class Attempt:
                 self._client_headers(),
                 call.request_id,
                 content_type=None if call.passing else b"application/json",
+                extra=trace_headers(call),
             ),
             body=body,
             connect_s=self._gear.policy.connect_of(target.provider),
@@ -144,7 +147,9 @@ class Attempt:
     def _note_cut(self, served: Served) -> None:
         """An answer that broke off behind the commit point is a failure like any other."""
         if served.cut is not None:
-            self._gear.health.failed(self._target, self._recorder.cut(served.cut, served.usage))
+            verdict = self._recorder.cut(served.cut, served.usage)
+            with turns_told(self._gear, self._call, self._target):
+                self._gear.health.failed(self._target, verdict)
 
     def _account_for(self, usage: Usage | None) -> None:
         """Write down what the upstream reported, for whoever got it."""
@@ -191,10 +196,14 @@ class Attempt:
         if not _is_answer(self._call.route, value):
             fault = Fault.NOT_A_COMPLETION if body.strip() else Fault.EMPTY
             return Broken(self._target.failure(fault=fault, body=body[:CLASSIFIED]), usage=usage)
+        if chat.failed_call(value) is not None:
+            failure = self._target.failure(fault=Fault.LEAK, body=body[:CLASSIFIED])
+            return Broken(failure, usage=usage or self._estimate(body))
         can_reject = self._target.can_reject
         verdicts = [gate.judge(value, can_reject) for gate in self._call.gates]
         if GateVerdict.REJECT in verdicts:
-            return Broken(self._target.failure(fault=Fault.LEAK), usage=usage)
+            failure = self._target.failure(fault=Fault.LEAK, body=body[:CLASSIFIED])
+            return Broken(failure, usage=usage or self._estimate(body))
         self._commit(response)
         self._account_for(usage or self._estimate(body))
         await self._client.whole(response.status, self._head(response), body)
@@ -213,7 +222,8 @@ class Attempt:
     def _commit(self, response: UpstreamResponse) -> None:
         """The commit point: from here on this upstream serves the request, and no other."""
         gear, call, target = self._gear, self._call, self._target
-        gear.health.succeeded(target)
+        with turns_told(gear, call, target):
+            gear.health.succeeded(target)
         gear.desk.succeeded(target.account)
         gear.auto.served(call.remember, target)
         now = gear.clock.monotonic()
@@ -222,7 +232,7 @@ class Attempt:
         ledger.overhead_s = max(0.0, now - call.started - ledger.upstream_s)
         ledger.first_token_s = now - call.started
         self._recorder.served(response.status)
-        ledger.say(f"commit {target.candidate.spec} #{target.account.name}")
+        ledger.say(f"commit {target.candidate.spec} #{target.account.name} after {ledger.first_token_s * 1000:.0f} ms")
 
 
 def _decoded(body: bytes) -> object:

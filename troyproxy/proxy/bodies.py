@@ -12,10 +12,12 @@ from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.routing.adapt import may_learn, member_changes, parameter
 from troyproxy.routing.changes import Changes
 from troyproxy.routing.effort import EffortDecision
+from troyproxy.routing.effort_spelling import BUDGETS
 from troyproxy.routing.members import Candidate
 from troyproxy.wire import splice
 
-STREAM_USAGE_ROUTES: Final = frozenset({"/v1/chat/completions", "/v1/completions"})
+GENERATING: Final = frozenset({"/v1/chat/completions", "/v1/completions"})
+"""Routes that know ``stream_options``, and an effort: what is embedded is not thought about."""
 NO_EFFORT: Final = EffortDecision()
 
 
@@ -39,9 +41,10 @@ def member_body(call: Call, candidate: Candidate, learned: LearnedParameters) ->
     changes = member_changes(
         call.payload,
         candidate,
-        call.effort or NO_EFFORT,
+        (call.effort if call.route in GENERATING else None) or NO_EFFORT,
+        budgets=call.snapshot.effort_budgets or BUDGETS,
         learned=learned.of(provider, candidate.model),
-        wants_usage=call.usage_wanted and call.route in STREAM_USAGE_ROUTES,
+        wants_usage=call.usage_wanted and call.route in GENERATING,
     )
     return MemberBody(splice.edit(call.body, changes.set, changes.drop), changes)
 

@@ -6,15 +6,17 @@ request, by the edge of the gateway or by the first layer that stands alone, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from troyproxy.accounting.limits import Standing
+from troyproxy.accounting.records import Traced
 from troyproxy.auto.gist import Gist
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.leaks.gate import GateVerdict
+from troyproxy.leaks.repair import Repair
 from troyproxy.ports import Headers
 from troyproxy.proxy.ledger import Ledger
 from troyproxy.routing.effort import EffortDecision
@@ -51,6 +53,10 @@ class Gate(Protocol):
     def judge(self, body: object, can_reject: bool, /) -> GateVerdict:  # noqa: FBT001 -- the gates' protocol
         """Judge one decoded non-stream answer."""
         ...
+
+
+Rescue = Callable[[str, object], Repair | None]
+"""From a provider and its decoded refusal to the tool call that was meant, or None."""
 
 
 @dataclass(slots=True)
@@ -96,8 +102,14 @@ class Call:
     """Under which keys a success of this request is remembered (`memory`)."""
     probe: str | None = None
     """The identity of the candidate that this plan tries as the probe of its exclusion."""
+    tool_turn: bool = False
+    """The request offers tools, and what comes back is watched for calls that are written as text."""
+    rescue: Rescue | None = None
+    """Reads the call out of an upstream's refusal that holds what it could not make out; None: nothing is rescued."""
     standing: tuple[Standing, ...] | None = None
     """Where the key stands after this request was admitted or refused; None before, and without limits."""
+    traced: Traced | None = None
+    """Its place in a trace; None while no spans are made."""
     _first: dict[bytes, bytes] | None = field(default=None, init=False, repr=False, compare=False)
     """The first value of each header, made when one is asked for: many are."""
 
@@ -126,6 +138,11 @@ class Call:
     def stream(self) -> bool:
         """Whether the client asked for a stream: exactly ``true``, nothing that merely looks so."""
         return self.payload.get("stream") is True and self.route not in STREAMLESS
+
+    @property
+    def wants_tools(self) -> bool:
+        """Whether tools are wanted: the request offers some, or says that they come later (``x-troy-wants-tools``)."""
+        return (self.needs is not None and self.needs.tools) or self.header(b"x-troy-wants-tools") == "1"
 
     @property
     def asked_usage(self) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from troyproxy.leaks.leak_rate import LeakRates
 from troyproxy.ports import Clock, Observer, Upstream
 from troyproxy.proxy.accounts import AccountDesk
 from troyproxy.proxy.auto_engine import AutoEngine
@@ -28,3 +29,5 @@ class Gear:
     observer: Observer
     clock: Clock
     policy: WalkPolicy
+    leak_rates: LeakRates = field(default_factory=LeakRates)
+    """Which models drift: the walk writes, planning reads."""

@@ -1,7 +1,7 @@
 """HELD: the part of a stream before the commit point. Pure; the clocks and the reading are the relay's.
 
 HELD ──first output, every gate passes──▶ COMMIT
-  ├──error event──▶ ERROR, or a gate rejects──▶ REJECTED: the attempt failed, the walk goes on
+  ├──error event──▶ ERROR; a gate rejects, or the upstream lost a tool call──▶ REJECTED: the walk goes on
   ├──``[DONE]``──▶ END: what was held decides
   └──64 events or 256 KiB without output──▶ COMMIT (unless a gate still waits: gates have their own caps)
 
@@ -17,6 +17,7 @@ from typing import Final
 from troyproxy.leaks.gate import GateVerdict
 from troyproxy.proxy.call import Gate
 from troyproxy.proxy.tally import Tally
+from troyproxy.wire import chat
 from troyproxy.wire.sse import Frame
 
 MAX_STRAY: Final = 64 * 1024
@@ -43,6 +44,8 @@ class StreamHead:
         self.frames: list[Frame] = []
         self.stray = bytearray()
         """Bytes that are no events at all: HTML, or the JSON of an upstream that does not stream. Bounded."""
+        self.failed_call: object | None = None
+        """The event by which the upstream says that it could not make the model's call out."""
         self._bytes = 0
         self._waiting = False
         for gate in gates:
@@ -50,6 +53,7 @@ class StreamHead:
 
     def take(self, frame: Frame) -> HeadState:
         """Hold *frame* and say whether the stream may begin."""
+        spoke = self._tally.output
         event = self._tally.see(frame, whole=True)
         if self._tally.error is not None or self._tally.malformed:
             return HeadState.ERROR
@@ -60,6 +64,9 @@ class StreamHead:
             return HeadState.HELD
         self.frames.append(frame)
         self._bytes += len(frame.raw)
+        if not spoke and chat.failed_call(event) is not None:
+            self.failed_call = event
+            return HeadState.REJECTED
         return self._judge(event)
 
     def _judge(self, event: object) -> HeadState:

@@ -20,6 +20,8 @@ from troyproxy.proxy.pairs import Pairs
 from troyproxy.proxy.planner import Planner
 from troyproxy.proxy.policy import attempt_limit_s
 from troyproxy.proxy.recording import Recorder
+from troyproxy.proxy.rescuing import Rescuer
+from troyproxy.proxy.turns import turns_told
 from troyproxy.resilience.breaker import Admission
 from troyproxy.resilience.classes import NextStep
 from troyproxy.resilience.classify import Verdict
@@ -42,6 +44,7 @@ class Journey:
         self._candidates = call.plan.candidates if call.plan is not None else ()
         self._pairs = Pairs(gear, self._candidates)
         self._handoff = Handoff(gear, call, self._recorder)
+        self._rescuer = Rescuer(gear, call, client)
         self._loop = asyncio.get_running_loop()
         self._deadline = self._loop.time() + gear.policy.request_timeout_s
         self._body: MemberBody | None = None
@@ -61,7 +64,8 @@ class Journey:
                     continue
                 if await self._member(at, candidate, candidate.provider, second=second):
                     return
-        await self._ending.exhausted(self._last, self._last_target, self._verdicts)
+        if not await self._rescuer.serve():
+            await self._ending.exhausted(self._last, self._last_target, self._verdicts)
 
     @property
     def _attempts(self) -> int:
@@ -167,19 +171,20 @@ class Journey:
         second: bool,
     ) -> Target:
         others = self._pairs.others(at, second=second)
+        trial = self._gear.auto.is_probe(self._call, candidate, account)
         target = Target(
             candidate=candidate,
             provider=provider,
             account=account,
             started_at=self._gear.clock.now(),
             probe=admission is Admission.PROBE,
-            limit_s=self._limit_s(provider, others, probe=candidate.identity == self._call.probe),
+            limit_s=self._limit_s(provider, others, probe=trial),
             can_reject=others > 0 and self._attempts + 1 < self._gear.policy.max_attempts,
             seed=self._call.seed + self._attempts,
         )
         if target.probe:
             self._gear.health.lease_probe(target)
-        if candidate.identity == self._call.probe:
+        if trial:
             self._gear.auto.probing(target)
         return target
 
@@ -262,7 +267,8 @@ class Journey:
 
     async def _failed(self, target: Target, broken: Broken) -> NextStep:
         verdict = self._verdict
-        self._gear.health.failed(target, verdict)
+        with turns_told(self._gear, self._call, target):
+            self._gear.health.failed(target, verdict)
         self._pairs.failed(target, broken.failure, verdict)
         self._remember(target, broken)
         if verdict.step is not NextStep.STOP:
@@ -273,6 +279,7 @@ class Journey:
     def _remember(self, target: Target, broken: Broken) -> None:
         """Keep the latest failure: it is the answer if nobody is left."""
         self._last, self._last_target = broken, target
+        self._rescuer.failed(target, broken, self._verdict)
         self._verdicts.append(self._verdict)
 
     def _note_failover(self, target: Target) -> None:

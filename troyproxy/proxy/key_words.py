@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.providers import Origin
 from troyproxy.errors import ValidationFailed
-from troyproxy.settings import leaves
+from troyproxy.settings import leak_shapes, leaves
 from troyproxy.settings.report import Report, Wrong
 from troyproxy.settings.sections import KEY_FIELDS
 from troyproxy.settings.shapes import Shape, record
@@ -72,7 +72,7 @@ def written_settings(key: Key) -> dict[str, object]:
         "models": list(key.models),
         "provider": key.provider,
         "limits": dict(key.limits),
-        "leak": dict(key.leak),
+        "leak": leak_shapes.as_written(key.leak),
         "expires_at": key.expires_at,
     }
 

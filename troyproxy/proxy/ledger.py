@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import quote
 
@@ -52,6 +52,18 @@ class Ledger:
         """Add a line to the play-by-play."""
         self.lines.append(line)
 
+    def note_leak(self, form: str, action: str, *, choice: int = 0, of: tuple[str, str] | None = None) -> None:
+        """Note that an attempt wrote a tool call as text, and what is done about it.
+
+        It is the latest attempt, or the latest at the provider and model *of*.
+        """
+        self.leak = f"{form};{action}"
+        for at, attempt in reversed(list(enumerate(self.attempts))):
+            if of is None or of == (attempt.provider, attempt.model):
+                self.attempts[at] = replace(attempt, leak=self.leak)
+                break
+        self.say(f"  leak {form} in choice {choice}: {action}")
+
     def note_status(self, status: int) -> None:
         """Note what the client is answered."""
         self.status = status
@@ -66,6 +78,10 @@ class Ledger:
         self.say(f"skip {skip.spec}: {skip.reason}")
         return True
 
+    def adapted_within(self, limit: int) -> str:
+        """Return the changes of the latest attempt in at most *limit* bytes, whole ones; the rest is counted."""
+        return _listed(self.adapted, limit)
+
     def note_adapted(self, changes: tuple[str, ...]) -> None:
         """Note what is changed in the request for the attempt that begins; what others were sent is in the lines."""
         self.adapted = list(changes)
@@ -75,6 +91,15 @@ class Ledger:
     def serve(self, provider: str, model: str, account: str) -> None:
         """Note the target that serves the client."""
         self.provider, self.model, self.account, self.served = provider, model, account, True
+
+    def serve_late(self, provider: str, model: str, account: str, usage: Usage) -> None:
+        """Note that an attempt that had failed serves the client after all; its tokens are not wasted."""
+        self.serve(provider, model, account)
+        self.usage = usage
+        for at, attempt in reversed(list(enumerate(self.attempts))):
+            if (attempt.provider, attempt.model, attempt.account) == (provider, model, account):
+                self.attempts[at] = replace(attempt, outcome="ok", usage=None)
+                break
 
     @property
     def wasted(self) -> Usage | None:

@@ -63,6 +63,7 @@ def written(model: Model) -> dict[str, object]:
         "tier": model.tier,
         "fitness": dict(model.fitness),
         "no_sampling_with_effort": model.no_sampling_with_effort,
+        "no_effort": model.no_effort,
     }
 
 

@@ -7,6 +7,7 @@ also applies the strategies' effects (cursors move when a plan is made) and refu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -33,18 +34,21 @@ from troyproxy.routing.eligibility import (
 )
 from troyproxy.routing.globs import allowed, pool_limited
 from troyproxy.routing.members import AUTO, Candidate, Group, leaves
-from troyproxy.routing.names import Resolution
+from troyproxy.routing.names import NameKind, Resolution
 from troyproxy.routing.needs import Needs
 from troyproxy.routing.order import Plan, Sight, circle_of, order
+from troyproxy.routing.resolvers import Drifting, drifting_of, nobody_drifts
 from troyproxy.routing.strategies import STRATEGIES
 
 STATES: Final = 10_000
+UNSAVED: Final = frozenset({NameKind.DEFAULT, NameKind.AUTO})
+"""Names whose order nobody saved."""
 
 
 class Planner:
     """Plans calls against the live health state. What strategies remember is this process's own."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 -- one argument per part, by keyword
         self,
         *,
         health: HealthKeeper,
@@ -53,12 +57,14 @@ class Planner:
         clock: Clock,
         policy: WalkPolicy,
         observer: Observer,
+        drifting: Drifting = nobody_drifts,
     ) -> None:
         self._health, self._measuring, self.auto, self._clock = health, measuring, auto, clock
         self._policy, self._observer = policy, observer
         self._refusals = Refusals(health, clock)
         self._states: LRUCache[str, State] = LRUCache(STATES)
-        self._roots = Roots(clock)
+        self._drifting = drifting
+        self._roots = Roots(clock, drifting)
 
     def plan(self, call: Call) -> Plan:
         """Plan *call*, apply the effects, note the skips. Raises when no member is left, or the key may not."""
@@ -73,8 +79,17 @@ class Planner:
                 self._observer.skipped(skip.provider, skip.reason)
         if not plan.candidates:
             raise self.refusal(call, draft)
+        self._tell_drifting(call, plan)
         call.plan, call.remember = plan, draft.remember
         return plan
+
+    def _tell_drifting(self, call: Call, plan: Plan) -> None:
+        """Trace which models go last because they drift; elsewhere the order is as it was saved."""
+        if not call.wants_tools or call.resolution is None or call.resolution.kind not in UNSAVED:
+            return
+        late = drifting_of(plan.candidates, self._drifting())
+        if late:
+            call.ledger.say(f"their tool calls came as text lately, so they go last: {', '.join(sorted(late))}")
 
     def refusal(self, call: Call, draft: Draft) -> TroyError:
         """Return the error for a *draft* that leaves nobody."""
@@ -87,7 +102,7 @@ class Planner:
     def draft(self, call: Call) -> Draft:
         """Return the members behind the call's name and the plan for them, touching nothing."""
         resolution, needs = _decided(call)
-        root = self._roots.of(call, resolution, needs)
+        root = self._roots.of(call, resolution)
         globs = _globs(call, resolution, root)
         now = self._clock.now()
         admitting = Admitting(
@@ -116,7 +131,7 @@ class Planner:
         def estimate(candidate: Candidate) -> float | None:
             return self._measuring.reading(candidate, size, now).cost_usd
 
-        return AutoRun(self.auto, call, scored, estimate, self._health.circuits(now))
+        return AutoRun(self.auto, call, scored, estimate, self._health.circuits(now), drifting=self._drifting)
 
     def _sight(self, call: Call, needs: Needs, now: float, groups: Mapping[str, Group], run: AutoRun | None) -> Sight:
         """Return what strategies may look at; readings are taken only by those that ask."""
@@ -140,7 +155,7 @@ class Planner:
 
     def members(self, call: Call) -> tuple[Candidate, ...]:
         """Return every member behind the call's name, eligible or not."""
-        return tuple(leaves(tree_of(call, *_decided(call))))
+        return tuple(leaves(tree_of(call, _decided(call)[0])))
 
     def retry_in_s(self, call: Call) -> float | None:
         """Return when a new request would find somebody, in seconds; None when it would at once, or never."""
@@ -156,6 +171,8 @@ class Planner:
 def _decided(call: Call) -> tuple[Resolution, Needs]:
     if call.resolution is None or call.needs is None:
         raise RuntimeError("a call is planned after its name is resolved and its needs are read")
+    if call.resolution.kind is NameKind.DEFAULT and not call.needs.tools and call.wants_tools:
+        return call.resolution, replace(call.needs, tools=True)  # perhaps they come later
     return call.resolution, call.needs
 
 

@@ -9,6 +9,7 @@ from typing import Final
 from troyproxy.catalog.providers import BEARER, NO_AUTH, X_API_KEY, Account, Auth, Origin, Provider, StoredProvider
 from troyproxy.proxy.provider_picture import Picture
 from troyproxy.routing.resolvers import connected
+from troyproxy.settings import leak_shapes
 from troyproxy.settings.show import MASK, without_password
 
 READ_ONLY: Final = frozenset(
@@ -88,5 +89,5 @@ def effective(provider: Provider) -> dict[str, object]:
         "proxy": None if provider.proxy is None else without_password(provider.proxy),
         "timeouts": asdict(provider.timeouts),
         "max_inflight": provider.max_inflight,
-        "leak": provider.leak,
+        "leak": leak_shapes.as_written(provider.leak),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Final
 
 from troyproxy.accounting.records import AttemptRecord
 from troyproxy.accounting.usage import Usage
@@ -14,6 +15,8 @@ from troyproxy.proxy.outcome import Broken, Target
 from troyproxy.proxy.policy import WalkPolicy
 from troyproxy.resilience.classes import ErrorClass
 from troyproxy.resilience.classify import Failure, Verdict, classify
+
+OK: Final = "ok"
 
 
 class Recorder:
@@ -53,9 +56,11 @@ class Recorder:
             yield
             whole = True
         finally:
-            self._change(duration_ms=(self._gear.clock.monotonic() - self._began) * 1000)
+            self._change(duration_ms=self._lasted_ms())
             remember = () if handoff else self._call.remember
             measuring.ended(target, ledger.attempts[-1], whole=whole, remember=remember)
+            if self._call.tool_turn and not handoff:
+                self._note_turn(target, ledger.attempts[-1])
             self._gear.observer.attempt_finished(ledger.attempts[-1])
 
     def verdict(self, failure: Failure) -> Verdict:
@@ -70,7 +75,7 @@ class Recorder:
 
     def served(self, status: int) -> None:
         """The commit point: the attempt is good from here on."""
-        self._change(outcome="ok", status=status)
+        self._change(outcome=OK, status=status)
 
     def broken(self, broken: Broken) -> Verdict:
         """Write down a failure before the commit point and return its verdict."""
@@ -88,6 +93,12 @@ class Recorder:
         """Attach what the upstream reported to the current attempt."""
         self._change(usage=usage)
 
+    def _note_turn(self, target: Target, record: AttemptRecord) -> None:
+        """Count a finished tool turn for the leak rate; one that failed otherwise says nothing about its model."""
+        leaked = bool(record.leak) or record.outcome == ErrorClass.LEAK
+        if leaked or record.outcome == OK:
+            self._gear.leak_rates.note(target.provider.id, target.candidate.model, leaked=leaked)
+
     def _write(self, verdict: Verdict, failure: Failure, usage: Usage | None) -> None:
         self._change(
             outcome=str(verdict.error_class),
@@ -98,7 +109,11 @@ class Recorder:
             usage=usage,
         )
         hint = f", wait {verdict.hint_s:g} s" if verdict.hint_s is not None else ""
-        self._call.ledger.say(f"  {verdict.error_class}: {verdict.reason}{hint} -> {verdict.step}")
+        what = f"{verdict.error_class} after {self._lasted_ms():.0f} ms"
+        self._call.ledger.say(f"  {what}: {verdict.reason}{hint} -> {verdict.step}")
+
+    def _lasted_ms(self) -> float:
+        return (self._gear.clock.monotonic() - self._began) * 1000
 
     def _change(self, **changes: object) -> None:
         attempts = self._call.ledger.attempts

@@ -50,6 +50,7 @@ class StreamRelay:
         self._loop = asyncio.get_running_loop()
         self._last_event = self._quiet_since = 0.0
         self._output_s = min(self._policy.first_output_of(target.provider), target.limit_s)
+        self._limit_at = self._loop.time() + target.limit_s
         self._output_by = self._loop.time() + self._output_s
         """Until the first output only this runs, whatever arrives; a head that was full committed without any."""
 
@@ -58,6 +59,9 @@ class StreamRelay:
         """What the upstream reported; once something was delivered without a report, an estimate, flagged as one."""
         if self._tally.usage is not None or not self._call.ledger.served:
             return self._tally.usage
+        return self._estimate()
+
+    def _estimate(self) -> Usage:
         needs = self._call.needs
         return estimate(needs.est_tokens if needs is not None else 0, self._tally.events * BYTES_PER_TOKEN)
 
@@ -91,10 +95,10 @@ class StreamRelay:
         )
         since = self._loop.time()
         try:
-            async with asyncio.timeout_at(self._output_by):
-                return await self._until_output(reader, head)
+            async with asyncio.timeout_at(self._output_by) as clock:
+                return await self._until_output(reader, head, clock)
         except TimeoutError:
-            return self._broken(Fault.TIMEOUT_TOTAL)
+            return self._broken(Fault.TIMEOUT_IDLE if self._tally.output else Fault.TIMEOUT_TOTAL)
         except UpstreamFailed as exc:
             return self._broken(exc.fault)
         except StreamTooLong:
@@ -102,7 +106,10 @@ class StreamRelay:
         finally:
             self._call.ledger.upstream_s += self._loop.time() - since
 
-    async def _until_output(self, reader: FrameReader, head: StreamHead) -> Broken | list[Frame]:
+    async def _until_output(
+        self, reader: FrameReader, head: StreamHead, clock: asyncio.Timeout
+    ) -> Broken | list[Frame]:
+        events = 0
         while batch := await reader.next():
             for at, frame in enumerate(batch):
                 state = head.take(frame)
@@ -113,7 +120,12 @@ class StreamRelay:
                     reader.give_back(batch[at:])
                     return self._ended_early(head)
                 if state is not HeadState.HELD:
-                    return self._refused(state)
+                    return self._refused(state, head)
+            if self._tally.output and self._tally.events > events:
+                # A gate still reads: a call that is written as text may be long, and its model is at work.
+                events = self._tally.events
+                idle_s = self._policy.idle_of(self._target.provider)
+                clock.reschedule(min(self._loop.time() + idle_s, self._limit_at))
         return self._ended_early(head)
 
     def _ended_early(self, head: StreamHead) -> Broken | list[Frame]:
@@ -129,9 +141,11 @@ class StreamRelay:
             return self._in_band(error)
         return self._broken(Fault.NOT_A_COMPLETION if body.strip() else Fault.EMPTY)
 
-    def _refused(self, state: HeadState) -> Broken:
+    def _refused(self, state: HeadState, head: StreamHead) -> Broken:
         if state is HeadState.REJECTED:
-            return self._broken(Fault.LEAK)
+            body = b"" if head.failed_call is None else json.encode(head.failed_call)
+            failure = self._target.failure(fault=Fault.LEAK, body=body)
+            return Broken(failure, usage=self._tally.usage or self._estimate())
         return self._broken(Fault.NOT_A_COMPLETION) if self._tally.error is None else self._in_band(self._tally.error)
 
     def _in_band(self, error: object) -> Broken:

@@ -19,6 +19,7 @@ from troyproxy.wire.headers import ascii_value, to_client
 LONG: Final = 200
 """Bytes of the longest story header; the others are short by nature."""
 SHORT: Final = 72
+ADAPTED: Final = 160
 REQUEST_ID: Final = b"x-troy-request-id"
 ATTEMPTS: Final = b"x-troy-attempts"
 STREAM_HEADERS: Final[Headers] = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
@@ -84,11 +85,11 @@ def _rate(standing: Standing) -> Headers:
     return tuple((b"%b%b-%b" % (RATES, what, name), str(value).encode()) for what, value in told)
 
 
-def _value(text: str) -> bytes:
+def _value(text: str, limit: int = SHORT) -> bytes:
     """Return *text* for a header; a cut never leaves half an escape."""
     if not text:
         return b""
-    return _HALF_ESCAPE.sub(b"", ascii_value(text, limit=SHORT))
+    return _HALF_ESCAPE.sub(b"", ascii_value(text, limit=limit))
 
 
 def _id(call: Call) -> bytes:
@@ -117,7 +118,7 @@ PARTS: Final[Mapping[bytes, Callable[[Call], bytes]]] = {
     b"x-troy-strategy": lambda call: _value(";".join((call.strategy or "", *call.ledger.marks))),
     b"x-troy-trail": lambda call: call.ledger.trail_within(LONG).encode(),
     b"x-troy-skipped": lambda call: call.ledger.skips_within(LONG).encode(),
-    b"x-troy-adapted": lambda call: _value(",".join(call.ledger.adapted)),
+    b"x-troy-adapted": lambda call: _value(call.ledger.adapted_within(ADAPTED), ADAPTED),
     b"x-troy-leak": lambda call: _value(call.ledger.leak or ""),
     b"x-troy-retry-budget": lambda call: b"spent" if call.ledger.budget_spent else b"",
     b"x-troy-overhead-ms": _overhead,

@@ -12,7 +12,9 @@ from troyproxy.accounting.records import UsageRow
 from troyproxy.accounting.usage import Usage
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.memory import session_of
+from troyproxy.resilience.classes import ErrorClass
 from troyproxy.routing.needs import Needs
+from troyproxy.wire.traceparent import trace_id_of
 
 ROUTING: Final = (
     b"x-troy-provider",
@@ -25,6 +27,7 @@ ROUTING: Final = (
 """Request headers by which a client changes where it is routed."""
 SESSION: Final = "x-troy-session"
 NEEDS: Final = tuple(field.name for field in fields(Needs))
+LEAK: Final = str(ErrorClass.LEAK)
 PLAIN: Final = re.compile(r"[\w./:-]{1,64}", re.ASCII)
 """The values that are kept: what routing could mean something by, and no text."""
 
@@ -60,6 +63,8 @@ def row_of(call: Call, *, duration_s: float) -> UsageRow:
         overhead_ms=_ms(ledger.overhead_s),
         first_token_ms=_ms(ledger.first_token_s),
         trail=ledger.trail,
+        trace_id=call.traced.trace_id if call.traced is not None else trace_id_of(call.header(b"traceparent") or ""),
+        traced=call.traced,
         adapted=",".join(ledger.adapted),
     )
 
@@ -79,12 +84,12 @@ def outcome_of(call: Call) -> str:
 
 
 def cost_of(call: Call) -> float | None:
-    """Return what the answer cost in USD, and the summary of a hand-off with it.
+    """Return what the answer cost in USD, and with it a hand-off's summary, and answers that leaked their tool call.
 
     A part whose price or usage is not known is left out; None when no part is known.
     """
     ledger = call.ledger
-    parts = [(a.provider, a.model, a.usage) for a in ledger.attempts if a.handoff]
+    parts = [(a.provider, a.model, a.usage) for a in ledger.attempts if a.handoff or a.outcome == LEAK]
     if ledger.provider is not None and ledger.model is not None:
         parts.append((ledger.provider, ledger.model, ledger.usage))
     known = [usd for part in parts if (usd := _cost(call, *part)) is not None]

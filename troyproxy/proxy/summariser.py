@@ -17,6 +17,8 @@ from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.outcome import Broken, Target
 from troyproxy.proxy.reader import read_whole
 from troyproxy.proxy.recording import Recorder
+from troyproxy.proxy.trace_headers import trace_headers
+from troyproxy.proxy.turns import turns_told
 from troyproxy.resilience.faults import Fault
 from troyproxy.wire import chat, json
 from troyproxy.wire.headers import build_headers
@@ -55,9 +57,12 @@ class Summariser:
 
     def _note(self, target: Target, outcome: Summed | Broken) -> None:
         if isinstance(outcome, Broken):
-            self._gear.health.failed(target, self._recorder.broken(outcome))
+            verdict = self._recorder.broken(outcome)
+            with turns_told(self._gear, self._call, target):
+                self._gear.health.failed(target, verdict)
             return
-        self._gear.health.succeeded(target)
+        with turns_told(self._gear, self._call, target):
+            self._gear.health.succeeded(target)
         self._gear.desk.succeeded(target.account)
         self._recorder.served(outcome.status)
         self._recorder.usage(outcome.usage)
@@ -88,7 +93,12 @@ class Summariser:
             method="POST",
             path=PATH,
             headers=build_headers(
-                provider, target.account.api_key, (), call.request_id, content_type=b"application/json"
+                provider,
+                target.account.api_key,
+                (),
+                call.request_id,
+                content_type=b"application/json",
+                extra=trace_headers(call),
             ),
             body=body,
             connect_s=self._gear.policy.connect_of(provider),

@@ -32,7 +32,7 @@ from troyproxy.resilience.verdict import Failure, Verdict
 
 __all__ = ["Failure", "Verdict", "classify"]
 
-_LEAK_CODES: Final = frozenset({"tool_use_failed", "malformed_function_call"})  # Groq; Gemini
+_LEAK_CODES: Final = frozenset({"tool_use_failed", "malformed_function_call", "unexpected_tool_call"})  # Groq; Gemini
 _FILTER_CODES: Final = frozenset(
     {
         *("content_filter", "content_policy_violation", "responsibleaipolicyviolation"),  # OpenAI, Azure
@@ -205,7 +205,7 @@ def _reason(failure: Failure, error_class: ErrorClass) -> str:
 
 
 def _caused_by_request(case: _Case) -> _Found | None:
-    if case.has_code(_LEAK_CODES) or "malformed_function_call" in case.body.finish:
+    if case.has_code(_LEAK_CODES) or any(code in case.body.finish for code in _LEAK_CODES):
         return ErrorClass.LEAK, None
     if case.has_code(_FILTER_CODES) or case.says(*_FILTER_PHRASES):
         return ErrorClass.REQUEST, None

@@ -18,6 +18,8 @@ class Changes:
 
     def then(self, later: Changes) -> Changes:
         """Return both; where they touch the same key, *later* wins."""
+        if not (later.set or later.drop or later.adapted):
+            return self
         dropped = (self.drop - later.set.keys()) | later.drop
         merged = {key: value for key, value in {**self.set, **later.set}.items() if key not in later.drop}
         return Changes(MappingProxyType(merged), frozenset(dropped), self.adapted + later.adapted)

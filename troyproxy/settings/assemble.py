@@ -18,6 +18,7 @@ from troyproxy.catalog.models import Model
 from troyproxy.catalog.overlay import overlay
 from troyproxy.catalog.providers import Account, Origin, Provider, StoredProvider
 from troyproxy.catalog.snapshot import Snapshot, build
+from troyproxy.routing.effort_spelling import BUDGETS
 from troyproxy.settings.accounts import from_environment, from_file
 from troyproxy.settings.builtin import Builtin
 from troyproxy.settings.catalogue import Catalogue, models_dev_path
@@ -81,7 +82,10 @@ def assemble(
         catalog=models,
         file_models=_written_models(configuration.document),
         default_provider=preferred,
+        default_effort=configuration.settings.default_effort,
+        effort_budgets=MappingProxyType({**BUDGETS, **configuration.document.effort}),
         auto_models=configuration.settings.auto_models,
+        leak=configuration.document.leak,
         warnings=(*configuration.warnings, *report.warnings, *catalogue.warnings),
     )
 

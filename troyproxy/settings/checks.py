@@ -31,8 +31,6 @@ def check_document(document: Document, builtins: Mapping[str, Builtin], report: 
     for i, key in enumerate(document.keys):
         if key.key.literal is not None:
             report.warn(f"keys[{i}].key", "a secret stands in the file; better: env:NAME")
-    for option in document.leak:
-        report.warn(f"leak.{option}", "is read, but has no effect in this version")
 
 
 def hint_of(name: str, builtins: Mapping[str, Builtin]) -> str:

@@ -43,6 +43,7 @@ class ModelEntry:
     tier: str | None = None
     fitness: Mapping[str, float] = field(default_factory=lambda: NO_FITNESS)
     no_sampling_with_effort: bool = False
+    no_effort: bool = False
 
     def model(self, name: str) -> Model:
         """Return it as a model called *name*."""
@@ -57,6 +58,7 @@ class ModelEntry:
             tier=self.tier,
             fitness=self.fitness,
             no_sampling_with_effort=self.no_sampling_with_effort,
+            no_effort=self.no_effort,
         )
 
 
@@ -102,7 +104,7 @@ class ProviderEntry:
     proxy: str | None = field(default=None, repr=False)
     timeouts: Timeouts = NO_TIMEOUTS
     max_inflight: int | None = None
-    leak: str | None = None
+    leak: str | Mapping[str, object] | None = None
     accepts: AcceptsEntry = NOTHING_SAID
     default_model: str | None = None
     models: Mapping[str, ModelEntry] = field(default_factory=lambda: MappingProxyType({}))
@@ -130,6 +132,8 @@ class Document:
     combos: Mapping[str, Combo] = field(default_factory=lambda: MappingProxyType({}))
     settings: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     leak: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    effort: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    """Thinking tokens per level, where they differ from the usual ones."""
     models: Mapping[str, ModelEntry] = field(default_factory=lambda: MappingProxyType({}))
     keys: tuple[KeyEntry, ...] = ()
 

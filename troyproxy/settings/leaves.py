@@ -110,10 +110,6 @@ def one_of(*values: str) -> Shape[str]:
     return choice({value: value for value in values})
 
 
-LEAK_MODE: Final = choice({"off": "off", "suppress": "suppress", "auto": "suppress"})
-"""The modes of this version, whose best is `suppress`."""
-
-
 def named(rule: Callable[[str], str]) -> Shape[str]:
     """Return the shape of a name under a rule of `catalog.naming`, which says why it refuses."""
 

@@ -14,7 +14,9 @@ from types import MappingProxyType
 from typing import Final
 from urllib.parse import urlsplit
 
+from troyproxy.catalog.models import EFFORTS
 from troyproxy.catalog.secret import Secret
+from troyproxy.leaks.modes import LeakMode
 
 DAY_MS: Final = 86_400_000
 _ON: Final = frozenset({"on", "true", "yes", "1"})
@@ -70,6 +72,15 @@ def _choice(doc: str, *values: str, also: Mapping[str, str] | None = None) -> Ru
     # YAML reads a bare `off` as false, so editors must accept the boolean as well.
     schema = {"enum": [*means, *([False] if "off" in means else [])]}
     return Rule(parse, " or ".join(means), doc, schema)
+
+
+def _level(doc: str) -> Rule:
+    def parse(text: str) -> str | None:
+        if text and text not in EFFORTS:
+            raise ValueError
+        return text or None
+
+    return Rule(parse, f"one of {', '.join(EFFORTS)}", doc, {"enum": ["", *EFFORTS]})
 
 
 def _switch(doc: str) -> Rule:
@@ -200,6 +211,7 @@ PARSERS: Final[Mapping[str, Rule]] = MappingProxyType(
             "the preferred provider of the default resolvers (also read as `AI_PROVIDER`)",
             also=("AI_PROVIDER",),
         ),
+        "default_effort": _level("the effort of chat requests that name none, for models that reason"),
         "connect_timeout_ms": _whole(1, DAY_MS, "connect and TLS"),
         "early_commit_ms": _whole(0, DAY_MS, "send headers and comments before the first output (0 = off)"),
         "keepalive_s": _number(0, 86_400, "comment when the upstream is silent (0 = off)"),
@@ -212,9 +224,7 @@ PARSERS: Final[Mapping[str, Rule]] = MappingProxyType(
         "breaker_open_s": _number(1, 86_400, "how long an open circuit stays open before a probe"),
         "retry_budget": _number(0, 10, "extra attempts per request, over the whole process (0 = no limit)"),
         # This version's best mode is `suppress`, so `auto` means it.
-        "leak": _choice(
-            "tool-leak mode (`auto` = `suppress` in this version)", "off", "suppress", also={"auto": "suppress"}
-        ),
+        "leak": _choice("tool-leak mode", *map(str, LeakMode)),
         "auto_models": _choice("`all`: every model of a provider is in the pool of `auto`", "default", "all"),
         "auto_exploration": _number(0, 1, "share of `auto` plans that try another candidate than the best (0 = none)"),
         "transport": _choice("upstream transport", "httpx"),
@@ -226,6 +236,7 @@ PARSERS: Final[Mapping[str, Rule]] = MappingProxyType(
         "metrics_port": _whole(0, 65_535, "serves `/metrics` on a port of its own", unset=True),
         "metrics_token": _secret("opens `/metrics` beside the admin token"),
         "shutdown_s": _number(0, 86_400, "grace for streams in flight"),
+        "drain_s": _number(0, 600, "how long new connections are still taken after SIGTERM"),
         "max_body_mb": _whole(1, 4096, "request body after decompression"),
         "model_catalog_url": Rule(
             _catalog_url,

@@ -13,6 +13,7 @@ from troyproxy.catalog.models import EFFORTS, Price, ToolCalls
 from troyproxy.catalog.providers import BEARER, NO_AUTH, X_API_KEY, Auth, EffortSpelling, Timeouts
 from troyproxy.settings import leaves
 from troyproxy.settings.document import AcceptsEntry, AccountEntry, ModelEntry, ProviderEntry
+from troyproxy.settings.leak_shapes import LEAK
 from troyproxy.settings.report import Wrong
 from troyproxy.settings.shapes import (
     Shape,
@@ -51,6 +52,7 @@ MODEL: Final = record(
         "fitness": record(dict.fromkeys(Task, leaves.number(0, 1)), _fitness),
         "aliases": listing(TEXT),
         "no_sampling_with_effort": leaves.FLAG,
+        "no_effort": leaves.FLAG,
     },
     ModelEntry,
 )
@@ -153,7 +155,7 @@ PROVIDER_FIELDS: Final[Mapping[str, Shape[object]]] = {
         Timeouts,
     ),
     "max_inflight": leaves.whole(1),
-    "leak": leaves.LEAK_MODE,
+    "leak": LEAK,
     "accepts": ACCEPTS,
     "default_model": TEXT,
     "models": _listed_models(),

@@ -10,7 +10,8 @@ from typing import Final
 from troyproxy.auto.config import BadAuto, read_auto
 from troyproxy.catalog import naming
 from troyproxy.catalog.combos import STRATEGY_NAMES, Combo, Member
-from troyproxy.settings import leaves
+from troyproxy.routing.effort_spelling import BUDGETS
+from troyproxy.settings import leak_shapes, leaves
 from troyproxy.settings.document import Document, KeyEntry, ProviderEntry
 from troyproxy.settings.parsers import PARSERS, Rule
 from troyproxy.settings.provider_shapes import MODELS, PROVIDER
@@ -73,6 +74,8 @@ def check_config(config: Mapping[str, object]) -> None:
     if not isinstance(config.get("allow_mixed_embeddings", False), bool):
         raise Wrong("config.allow_mixed_embeddings", "allowed: true, false")
     _check_handoff(config)
+    if config.get("leak") is not None:
+        leak_shapes.check_leak(config["leak"], "config.leak")
     _check_auto(config)
 
 
@@ -148,8 +151,16 @@ def _kept(**given: object) -> Mapping[str, object]:
     return MappingProxyType(given)
 
 
+MOST_THOUGHTS: Final = 1_000_000
+"""Tokens of a thinking budget."""
+
+
+def _budgets(*, budgets: Mapping[str, int] = MappingProxyType({})) -> Mapping[str, int]:
+    return budgets
+
+
+EFFORT: Final = record({"budgets": record(dict.fromkeys(BUDGETS, leaves.whole(1, MOST_THOUGHTS)), _kept)}, _budgets)
 SETTINGS: Final = record({name: _setting(rule) for name, rule in PARSERS.items() if rule.in_file}, _kept)
-LEAK: Final = record({"scope": leaves.one_of("start", "anywhere"), "echo_check": leaves.FLAG}, _kept)
 
 
 def _limits(**given: float) -> Mapping[str, float]:
@@ -169,7 +180,7 @@ KEY_FIELDS: Final[Mapping[str, Shape[object]]] = {
         },
         _limits,
     ),
-    "leak": record({"mode": leaves.LEAK_MODE, "locked": leaves.FLAG}, _kept),
+    "leak": leak_shapes.KEY,
     "expires_at": leaves.MOMENT,
 }
 """What a client key has besides its secret, in the file as in the database."""
@@ -194,7 +205,8 @@ DOCUMENT: Final = record(
         "providers": mapping(nullable(PROVIDER, ProviderEntry), naming.provider_id),
         "combos": mapping(COMBO, naming.combo_name),
         "settings": SETTINGS,
-        "leak": LEAK,
+        "leak": leak_shapes.FILE,
+        "effort": EFFORT,
         "models": MODELS,
         "keys": listing(KEY),
     },

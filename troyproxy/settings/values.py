@@ -37,6 +37,8 @@ class Settings:
     max_attempts: int = 30
     trace: bool = False
     default_provider: str | None = None
+    default_effort: str | None = None
+    """None: a request that names no effort gets none."""
     connect_timeout_ms: int = 10_000
     early_commit_ms: int = 0
     """0 = off."""
@@ -50,8 +52,8 @@ class Settings:
     breaker_window_s: float = 60.0
     breaker_open_s: float = 30.0
     retry_budget: float = 0.2
-    leak: str = "suppress"
-    """``off`` or ``suppress``."""
+    leak: str = "auto"
+    """``off``, ``observe``, ``suppress``, ``repair``, ``failover`` or ``auto``."""
     auto_models: str = "default"
     """``default`` or ``all``."""
     auto_exploration: float = 0.05
@@ -68,6 +70,8 @@ class Settings:
     metrics_port: int | None = None
     metrics_token: Secret | None = None
     shutdown_s: float = 60.0
+    drain_s: float = 2.0
+    """Part of no grace: it comes before `shutdown_s`."""
     max_body_mb: int = 32
     model_catalog_url: str | None = field(default=None, repr=False)
     """Its query may hold a token, so it is kept out of the repr."""

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select, true
 
 from troyproxy.accounting.pages import Page, Position, Wanted, position
 from troyproxy.accounting.past import AccountSum, Past
-from troyproxy.accounting.records import AttemptRecord, UsageRow, failovers
+from troyproxy.accounting.records import AttemptRecord, UsageRow, failovers, leaks
 from troyproxy.accounting.usage import Usage
 from troyproxy.store.database import Database
 from troyproxy.store.encoding import clean, maybe_short, plain, short
@@ -184,6 +184,7 @@ def as_columns(row: UsageRow) -> Columns:
         "adapted": short(row.adapted),
         "tries": len(row.attempts),
         "failovers": failovers(row.attempts),
+        "leaks": leaks(row.attempts),
     }
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Final
 
 from sqlalchemy import ColumnElement, Row, Select, and_, func, literal_column, select
 
-from troyproxy.accounting.statistics import Cell, Group, Timing, Window
+from troyproxy.accounting.statistics import Cell, Group, Leaks, Timing, Window
 from troyproxy.ports.statistics import DailySum
 from troyproxy.store.daily import SUMS
 from troyproxy.store.database import Database
@@ -60,7 +62,9 @@ class SqlStatistics:
             begin = since if floor is None else floor
             cells = (await connection.execute(cells_since(begin))).all()
             timings = (await connection.execute(timings_since(begin, self._most_timed))).all()
-        return await asyncio.to_thread(_window, begin, floor is None, cells, timings)
+            leaked = (await connection.execute(leaked_since(begin, self._most_timed))).all()
+        window = await asyncio.to_thread(_window, begin, floor is None, cells, timings)
+        return replace(window, leaks=_leaks(row.attempts for row in leaked))
 
     async def daily(self, first: str, last: str) -> list[DailySum]:
         """Return the sums of the days from *first* to *last*, oldest first."""
@@ -94,6 +98,12 @@ def timings_since(begin: float, most: int) -> Select[tuple[object, ...]]:
     at = USAGE_ROWS.c.at
     times = (USAGE_ROWS.c.duration_ms, USAGE_ROWS.c.first_token_ms)
     return select(*_GROUP, *times).where(at >= begin).order_by(at.desc()).limit(most)
+
+
+def leaked_since(begin: float, most: int) -> Select[tuple[object, ...]]:
+    """Return the query for the attempts of the newest requests with one that wrote its tool call as text."""
+    at = USAGE_ROWS.c.at
+    return select(USAGE_ROWS.c.attempts).where(at >= begin, USAGE_ROWS.c.leaks > 0).order_by(at.desc()).limit(most)
 
 
 def daily_groups(group_by: str, first: str, last: str, most: int) -> Select[tuple[object, ...]]:
@@ -130,6 +140,14 @@ def _window(
     """Return the rows as values; thousands of them, so it runs in a thread."""
     times = [Timing(_group(row), row.duration_ms, row.first_token_ms) for row in timings]
     return Window(since=begin, complete=complete, cells=[_cell(row) for row in cells], timings=times)
+
+
+def _leaks(rows: Iterable[Iterable[Mapping[str, str]]]) -> list[Leaks]:
+    """Count what leaked, the most frequent first."""
+    leaked = (each for attempts in rows for each in attempts if each.get("leak"))
+    found = Counter((each["provider"], each["model"], *each["leak"].partition(";")) for each in leaked)
+    counted = (Leaks(at, model, form, action, count) for (at, model, form, _, action), count in found.items())
+    return sorted(counted, key=lambda leaks: (-leaks.attempts, leaks))
 
 
 def _group(row: Row[tuple[object, ...]]) -> Group:

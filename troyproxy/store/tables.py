@@ -168,6 +168,7 @@ USAGE_ROWS: Final = Table(
     Column("adapted", Text, nullable=False),
     Column("tries", Integer),  # how many attempts, and how many of them at another provider than the one before
     Column("failovers", Integer),
+    Column("leaks", Integer),  # attempts that wrote a tool call as text; NULL before anybody counted
     Index(None, "at"),
 )
 
@@ -194,6 +195,20 @@ USAGE_DAILY: Final = Table(
     Column("cost_usd", Double, nullable=False),
     Column("duration_ms", Double, nullable=False),
     Index(None, "key_id", "day"),
+)
+
+QUOTA_DAILY: Final = Table(
+    "quota_daily",
+    METADATA,
+    # One row for each day (UTC), provider and account (by name) that was asked.
+    Column("day", Text, primary_key=True),
+    Column("provider", Text, primary_key=True),
+    Column("account", Text, primary_key=True),
+    Column("requests", BigInteger, nullable=False),
+    Column("rate_limited", BigInteger, nullable=False),
+    Column("embeddings", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
+    Column("told", BigInteger, nullable=False),  # how many of the requests told their tokens
 )
 
 CONTROL: Final = Table(

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from typing import Final
 
 from troyproxy.api.admin.acting_schemas import CHAT, CLEARED, EXPLANATION, LOCKS, RELOADED, ROUTING
+from troyproxy.api.admin.explaining import FAILS, KEY, explained
 from troyproxy.api.admin.operation import Operation
 from troyproxy.api.admin.resource import MIB, AdminRequest, Answer, invalid
 from troyproxy.api.services import Services
 from troyproxy.catalog.providers import Provider
-from troyproxy.errors import (
-    ConfigError,
-    InvalidEffort,
-    ModelNotFound,
-    StoreUnavailable,
-    UnknownVariant,
-    ValidationFailed,
-)
+from troyproxy.errors import ConfigError, StoreUnavailable, ValidationFailed
 from troyproxy.proxy.accounts import synthetic
-from troyproxy.proxy.explain import draft_call, explain
 from troyproxy.resilience import health
 from troyproxy.resilience.breaker import CircuitState
 from troyproxy.resilience.events import Cleared
@@ -47,7 +39,8 @@ class Acting:
                 {200: EXPLANATION},
                 takes=CHAT,
                 headers=ROUTING,
-                fails=(UnknownVariant, InvalidEffort, ModelNotFound),
+                query=(KEY,),
+                fails=FAILS,
             ),
             Operation(
                 "POST",
@@ -71,15 +64,7 @@ class Acting:
 
     async def explain(self, request: AdminRequest) -> Answer:
         """``POST /api/explain``: a chat request as a client would send it, with its ``x-troy-*`` headers."""
-        services = self._services
-        call = draft_call(
-            await request.body(limit=LONGEST_REQUEST),
-            services.snapshots.current,
-            at=services.clock.now(),
-            seed=secrets.randbits(64),
-            headers=request.headers,
-        )
-        return Answer(explain(services.planner, call, services.learned))
+        return await explained(self._services, request, await request.body(limit=LONGEST_REQUEST))
 
     async def clear_cooldowns(self, request: AdminRequest) -> Answer:
         """``POST /api/cooldowns/clear``: lift what matches; what is not given matches all."""

@@ -36,6 +36,7 @@ _FIELDS: Final[dict[str, Schema]] = {
     "tier": nullable(one_of(*EconomicTier)),
     "fitness": {"type": "object", "additionalProperties": NUMBER},
     "no_sampling_with_effort": FLAG,
+    "no_effort": FLAG,
 }
 _TOLD: Final[dict[str, Schema]] = {
     "id": TEXT,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
-from troyproxy.api.admin.operation import Operation
+from troyproxy.api.admin.operation import JSON, Operation
 from troyproxy.api.admin.parameters import Parameter
 from troyproxy.api.admin.resource import AdminRequest, Answer
 from troyproxy.api.admin.schemas import TEXT, Schema, exactly, listing, nullable, some, titled
@@ -20,7 +20,6 @@ from troyproxy.errors import InvalidAPIKey, RateLimited, TroyError, ValidationFa
 from troyproxy.version import VERSION
 
 PATH: Final = "/api/openapi.json"
-JSON: Final = "application/json"
 TOKEN: Final = "adminToken"  # noqa: S105 -- the name of a scheme
 NO_STORE: Final = {"schema": {"type": "string", "const": "no-store"}}
 REQUEST_ID: Final = {"description": "Names this request in logs.", "schema": TEXT}
@@ -174,7 +173,7 @@ def _success(operation: Operation, status: int, components: _Components) -> dict
         headers["etag"] = {"description": "The version, for `If-Match`.", "schema": TEXT}
     if status == 201:
         headers["location"] = {"description": "Where it is now.", "schema": TEXT}
-    content = {JSON: {"schema": components.refer(operation.answers[status])}}
+    content = {operation.media: {"schema": components.refer(operation.answers[status])}}
     return _response(HTTPStatus(status).phrase, headers, content)
 
 

@@ -35,6 +35,7 @@ from troyproxy.errors import (
     ValidationFailed,
 )
 
+JSON: Final = "application/json"
 ALWAYS: Final[tuple[type[TroyError], ...]] = (InvalidAPIKey, ValidationFailed, RateLimited, TroyError)
 """Whatever is asked: the guard, a query that is not declared, a bug of ours."""
 OF_BODIES: Final[tuple[type[TroyError], ...]] = (
@@ -69,6 +70,8 @@ class Operation:
     headers: Mapping[str, str] | None = None
     """Request headers that it reads, each with one sentence."""
     description: str = ""
+    media: str = JSON
+    """The content type of success."""
 
     def errors(self) -> tuple[type[TroyError], ...]:
         """Return every error class that it may answer with."""

@@ -128,4 +128,6 @@ def _wanted(request: AdminRequest) -> Wanted:
 def story(row: UsageRow) -> dict[str, object]:
     """Return *row*, JSON-ready. The seed is a text: it has more digits than other languages' numbers."""
     skipped = [{"member": spec, "reason": reason} for spec, reason in row.skipped]
-    return {**asdict(row), "skipped": skipped, "seed": str(row.seed)}
+    told = asdict(row)
+    del told["traced"]  # of this process only, like the ids of its spans
+    return {**told, "skipped": skipped, "seed": str(row.seed)}

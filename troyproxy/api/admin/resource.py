@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 
 from troyproxy.api.admin.guard import AdminGuard
 from troyproxy.api.admin.parameters import Parameter, read_query, wrong_fields
+from troyproxy.api.flow import Flow, send_flow
 from troyproxy.errors import NotFound, TroyError, ValidationFailed
 from troyproxy.ports import Headers
 from troyproxy.proxy.answers import Receive, Send, send_error, send_json
@@ -75,7 +76,7 @@ class AdminRequest:
         return decode_object(await self.body())
 
 
-Handler = Callable[[AdminRequest], Awaitable[Answer]]
+Handler = Callable[[AdminRequest], Awaitable[Answer | Flow]]
 
 
 class AdminApp:
@@ -93,7 +94,10 @@ class AdminApp:
         except ClientLeft:
             return
         else:
-            await send_json(send, answer.status, answer.value, answer.headers)
+            if isinstance(answer, Flow):
+                await send_flow(scope, receive, send, answer)
+            else:
+                await send_json(send, answer.status, answer.value, answer.headers)
 
 
 def invalid(where: str, message: str) -> ValidationFailed:

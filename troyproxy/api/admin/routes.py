@@ -1,4 +1,4 @@
-"""The admin route table, made of what the resources can do. Live events and the quota board find their place here."""
+"""The admin route table, made of what the resources can do."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from troyproxy.api.admin.acting import Acting
 from troyproxy.api.admin.catalogue import CatalogueDesk
 from troyproxy.api.admin.combo_trials import ComboTrials
 from troyproxy.api.admin.combos import Combos
+from troyproxy.api.admin.events import Events
 from troyproxy.api.admin.guard import AdminGuard
 from troyproxy.api.admin.keys import Keys
 from troyproxy.api.admin.models import Models
 from troyproxy.api.admin.openapi import Description
 from troyproxy.api.admin.operation import Operation, Resource
+from troyproxy.api.admin.quota import Quota
 from troyproxy.api.admin.reading import Reading
 from troyproxy.api.admin.requests import Requests
 from troyproxy.api.admin.resource import AdminApp
@@ -30,6 +32,8 @@ def admin_operations(services: Services) -> list[Operation]:
         Reading(services),
         Requests(services),
         Statistics(services),
+        Quota(services),
+        Events(services),
         Acting(services),
         CatalogueDesk(services.catalogue),
         *upstream_resources(services),

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from troyproxy.accounting.statistics import Breakdown, Window, rate, report
+from troyproxy.accounting.statistics import MOST_LISTED, Breakdown, Window, rate, report
 from troyproxy.api.admin.operation import Operation
 from troyproxy.api.admin.parameters import one_of, whole
 from troyproxy.api.admin.resource import AdminRequest, Answer, invalid
@@ -115,6 +115,7 @@ def _as_json(window: Window, hours: int, now: float) -> dict[str, object]:
         "timed": {"requests": timed, "sampled": timed < found.totals.requests},
         "totals": asdict(found.totals),
         **{f"by_{name}": _entries(breakdown) for name, breakdown in found.by.items()},
+        "leaks": [each._asdict() for each in window.leaks[:MOST_LISTED]],
     }
 
 

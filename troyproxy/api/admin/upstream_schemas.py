@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from troyproxy.api.admin.schemas import (
+    ANY,
     COUNT,
     FLAG,
     MOMENT,
@@ -99,7 +100,7 @@ _EFFECTIVE: Final = exactly(
     proxy=nullable(TEXT),
     timeouts=mapping(nullable(NUMBER)),
     max_inflight=nullable(WHOLE),
-    leak=nullable(TEXT),
+    leak=ANY,
 )
 _TOLD: Final[Mapping[str, Schema]] = {
     "id": TEXT,

@@ -40,6 +40,7 @@ ATTEMPT: Final = titled(
         usage=nullable(USAGE),
         cooldown_s=nullable(NUMBER),
         handoff=FLAG,
+        leak=TEXT,
     ),
 )
 STORY: Final = titled(
@@ -72,6 +73,7 @@ STORY: Final = titled(
         first_token_ms=nullable(NUMBER),
         trail=TEXT,
         adapted=TEXT,
+        trace_id=nullable(TEXT),
     ),
 )
 STORIES: Final = titled("Requests", exactly(data=listing(STORY), next_cursor=nullable(TEXT), stored=FLAG))
@@ -107,6 +109,7 @@ STATISTICS: Final = titled(
         by_key=listing(exactly(key_id=nullable(TEXT), key_name=nullable(TEXT), **_FIGURES)),
         by_combo=listing(exactly(combo=nullable(TEXT), **_FIGURES)),
         by_outcome=listing(exactly(outcome=TEXT, **_FIGURES)),
+        leaks=listing(exactly(provider=TEXT, model=TEXT, format=TEXT, action=TEXT, attempts=COUNT)),
     ),
 )
 

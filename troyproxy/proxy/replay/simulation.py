@@ -146,6 +146,7 @@ class _Simulation:
         call.resolution = resolve(request.model, call.snapshot)
         call.effort = decide(call.payload, call.resolution.effort, call.snapshot.default_effort)
         call.needs = request.needs
+        call.tool_turn = request.needs.tools  # what leaked then counts for the leak rates now
         self._policy.planner.plan(call)
 
     def _call(self, request: TracedRequest) -> Call:
