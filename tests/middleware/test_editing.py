@@ -113,3 +113,16 @@ async def test_the_end_of_a_stream_that_was_cut_off_is_sent() -> None:
     app = RawApp(chunks=[delta("Hi"), b'data: {"cut'], headers=[SSE])
     exchange = await post(ToolLeakGuard(app), ask(stream=True, tools=TOOLS))
     assert exchange.body == delta("Hi") + b'data: {"cut\n\n'
+
+
+async def test_a_layer_that_keeps_frames_back_tells_the_clients_side() -> None:
+    call = new_call()
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    editor = FrameEditor(call, send, lambda _, last: [])  # noqa: ARG005 -- the editor's protocol
+    call.frames = [Frame(raw=b"data: {}\n\n", data=b"{}")]
+    await editor({"type": "http.response.body", "body": b"data: {}\n\n", "more_body": True})
+    assert (sent, call.frames) == ([], [])

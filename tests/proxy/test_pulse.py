@@ -10,6 +10,7 @@ from tests.fakes import Step
 from tests.proxy.rig import DONE, Rig, answer, delta, finish, good, stream
 from troyproxy.proxy.client import Client
 from troyproxy.proxy.pulse import pulse
+from troyproxy.wire.sse import Frame
 
 pytestmark = pytest.mark.anyio
 
@@ -111,3 +112,18 @@ async def test_a_finished_answer_ends_the_beat(rig: Rig) -> None:
         await client.whole(200, (), b"x")
         await asyncio.sleep(10)
     assert len(sent) == 2
+
+
+async def test_what_a_layer_keeps_back_is_silence(rig: Rig) -> None:
+    call = rig.call(stream=True)
+
+    async def send(message: Message) -> None:
+        if b"leak" in message.get("body", b""):
+            call.frames = []
+
+    client = Client(call, send, stall_s=60)
+    await client.frames([Frame(raw=b"data: {}", data=b"{}")], more=True)
+    began = client.sent_at
+    await asyncio.sleep(10)
+    await client.frames([Frame(raw=b"data: leak", data=b"leak")], more=True)
+    assert client.sent_at == began

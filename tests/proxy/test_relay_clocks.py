@@ -101,7 +101,7 @@ class Reading:
 
 
 async def test_while_a_gate_reads_an_output_that_goes_on_its_clock_is_that_of_silence(rig: Rig) -> None:
-    rig.set(first_output_s=3.0, stream_idle_s=2.0, request_s=600.0)
+    rig.set(first_output_s=3.0, stream_idle_s=2.0)
     rig.script(alpha=stream(role(), *[step for _ in range(20) for step in (delta("a"), 1.0)], finish(), DONE))
     served = await rig.ask(call=rig.call("alpha/m1", gates=[Reading()], stream=True))
     assert (served.call.ledger.attempts[0].reason, served.text) == ("", "a" * 20)
@@ -112,6 +112,13 @@ async def test_while_a_gate_reads_silence_ends_the_attempt(rig: Rig) -> None:
     rig.script(alpha=stream(role(), delta("a"), *COMMENTS * 500))
     served = await rig.ask(call=rig.call("alpha/m1", gates=[Reading()], stream=True))
     assert (served.call.ledger.attempts[0].reason, rig.idle) == ("timeout idle: transient", True)
+
+
+async def test_while_a_gate_reads_the_walks_deadline_still_counts(rig: Rig) -> None:
+    rig.set(request_timeout_s=10.0, stream_idle_s=2.0)
+    rig.script(alpha=stream(role(), *[step for _ in range(20) for step in (delta("a"), 1.0)], finish(), DONE))
+    served = await rig.ask(call=rig.call("alpha/m1", gates=[Reading()], stream=True))
+    assert (served.call.ledger.attempts[0].reason, rig.idle) == ("timeout total: transient", True)
 
 
 async def test_a_silent_upstream_is_cut_without_another_read(rig: Rig) -> None:

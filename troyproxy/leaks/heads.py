@@ -16,7 +16,7 @@ from troyproxy.leaks.tables import INNER
 BLANKS: Final = re.compile(r"\s*")
 NAME: Final = re.compile(r"[^\W\d][\w.:-]*")
 _BEFORE_NAME: Final = re.compile(r"[\"'\s]*")
-_BESIDE_NAME: Final = re.compile(r"""["'`|)>/\s]*(?:[a-z_]{1,20}="[^"<>\n]{0,64}"["'|)>/\s]*)*""")
+_BESIDE_NAME: Final = re.compile(r"""["'`|),>/\s]*(?:[a-z_]{1,20}="[^"<>\n]{0,64}"["'|),>/\s]*)*""")
 _BROKEN_ATTRIBUTE: Final = re.compile(r'[a-z_]{1,20}(?:=(?:"[^"<>\n]{0,64})?)?\Z')
 _MOST_PARTS: Final = 8  # between an opener and the name; five are known to be
 _SUFFIX: Final = re.compile(r"[\w.-]*")

@@ -36,8 +36,8 @@ class FrameEditor:
         except StreamTooLong as exc:
             last = self._ended = True
             edited = [*self._edit(exc.frames, True), _too_long(self._call, str(exc))]
+        self._call.frames = edited
         if edited or last:
-            self._call.frames = edited
             body = edited[0].raw if len(edited) == 1 else b"".join(frame.raw for frame in edited)
             await self._send({**message, "body": body, "more_body": not last})
 

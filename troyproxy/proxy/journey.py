@@ -179,6 +179,7 @@ class Journey:
             started_at=self._gear.clock.now(),
             probe=admission is Admission.PROBE,
             limit_s=self._limit_s(provider, others, probe=trial),
+            walk_until=self._deadline,
             can_reject=others > 0 and self._attempts + 1 < self._gear.policy.max_attempts,
             seed=self._call.seed + self._attempts,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from troyproxy.accounting.usage import Usage
@@ -23,6 +24,8 @@ class Target:
     probe: bool = False
     limit_s: float = 0.0
     """Seconds this attempt may take to its first output (non-stream: to its end)."""
+    walk_until: float = math.inf
+    """The loop's time by which the walk has to begin its answer."""
     can_reject: bool = True
     """Another eligible member is left, so a gate may send the walk on."""
     seed: int | None = None

@@ -50,7 +50,6 @@ class StreamRelay:
         self._loop = asyncio.get_running_loop()
         self._last_event = self._quiet_since = 0.0
         self._output_s = min(self._policy.first_output_of(target.provider), target.limit_s)
-        self._limit_at = self._loop.time() + target.limit_s
         self._output_by = self._loop.time() + self._output_s
         """Until the first output only this runs, whatever arrives; a head that was full committed without any."""
 
@@ -98,7 +97,8 @@ class StreamRelay:
             async with asyncio.timeout_at(self._output_by) as clock:
                 return await self._until_output(reader, head, clock)
         except TimeoutError:
-            return self._broken(Fault.TIMEOUT_IDLE if self._tally.output else Fault.TIMEOUT_TOTAL)
+            silent = self._tally.output and self._loop.time() < self._target.walk_until
+            return self._broken(Fault.TIMEOUT_IDLE if silent else Fault.TIMEOUT_TOTAL)
         except UpstreamFailed as exc:
             return self._broken(exc.fault)
         except StreamTooLong:
@@ -125,7 +125,7 @@ class StreamRelay:
                 # A gate still reads: a call that is written as text may be long, and its model is at work.
                 events = self._tally.events
                 idle_s = self._policy.idle_of(self._target.provider)
-                clock.reschedule(min(self._loop.time() + idle_s, self._limit_at))
+                clock.reschedule(min(self._loop.time() + idle_s, self._target.walk_until))
         return self._ended_early(head)
 
     def _ended_early(self, head: StreamHead) -> Broken | list[Frame]:
