@@ -130,6 +130,10 @@ def test_the_titles_of_a_dashboard_are_its_own(name: str) -> None:
     assert len(set(titles)) == len(titles)
 
 
+def test_no_panel_shows_0_where_nothing_is_scraped() -> None:
+    assert [query.where for board in BOARDS for query in asked(board) if "vector(" in query.text] == []
+
+
 def test_failovers_are_a_table_by_from_to_and_class() -> None:
     panel = next(panel for _, panel in PANELS if panel["title"] == "Failovers of this range")
     assert panel["type"] == "table"

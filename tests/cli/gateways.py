@@ -19,6 +19,8 @@ class FakeGateway:
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     asked: list[tuple[str, str | None]] = field(default_factory=list)
     """Path and authorization of each request."""
+    cut: bool = False
+    """Whether it ends in the middle of an answer."""
     port: int = 0
 
     @property
@@ -45,9 +47,10 @@ def fake_gateway() -> Iterator[FakeGateway]:
             fake.asked.append((self.path, self.headers.get("authorization")))
             status, body = fake.answers.get(self.path, (404, b"no gateway"))
             self.send_response(status)
-            self.send_header("content-length", str(len(body)))
+            framing = ("transfer-encoding", "chunked") if fake.cut else ("content-length", str(len(body)))
+            self.send_header(*framing)
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write((b"%x\r\n" % (len(body) + 1) if fake.cut else b"") + body)
 
         def log_message(self, *_: object) -> None:
             """Say nothing."""

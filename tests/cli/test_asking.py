@@ -56,6 +56,15 @@ def test_where_nobody_listens_the_remedy_is_said() -> None:
         Asking(f"http://127.0.0.1:{free_port()}", Secret(TOKEN)).get("/api/status")
 
 
+def test_a_gateway_that_ends_in_the_middle_is_not_called_absent(fake: FakeGateway) -> None:
+    fake.tells("/api/events", ("hello", {"a": 1}))
+    fake.cut = True
+    events = Asking(fake.url, Secret(TOKEN)).events("/api/events")
+    assert next(events).kind == "hello"
+    with pytest.raises(NotReached, match=rf"^the gateway at {fake.url} broke off \(.+\)$"):
+        next(events)
+
+
 @pytest.mark.parametrize("url", ["127.0.0.1:31337", "ftp://x", "http://", "http://x:port"])
 def test_an_address_that_is_none_is_said(url: str) -> None:
     with pytest.raises(ConfigError, match="is no address of a gateway"):

@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.running import Served, once, serving
 from tests.e2e.until import until
+from tests.services import free_port
 
 KEY = "sk-troy-" + "0" * 48
 CONFIG = f"""
@@ -210,6 +211,15 @@ def test_a_port_in_use_is_one_line_and_status_1(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (1, told)
     assert not (tmp_path / "data").exists()
+
+
+def test_metrics_on_the_port_of_the_gateway_are_one_line_and_status_1(tmp_path: Path) -> None:
+    port = str(free_port())
+    done = once(tmp_path, "serve", "--port", port, TROY_METRICS_PORT=port)
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"troyproxy: TROY_METRICS_PORT: {port} is the port of the gateway, which has /metrics anyway; choose another\n",
+    )
 
 
 def test_no_secret_reaches_the_log(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,6 +43,12 @@ def test_a_person_gets_one_line_an_event(shell: Shell, fake: FakeGateway, termin
         "08:00:00 request   request_id=req_1 status=200 trail=a/b#c=ok",
         "08:00:01 circuit   provider=alpha to=open\\n",
     ]
+
+
+def test_a_person_reads_times_of_the_clock_and_no_empty_words(shell: Shell, fake: FakeGateway, terminal: None) -> None:
+    lock = {"at": 1_800_000_000.0, "provider": "alpha", "until": 1_800_000_060.5, "wait_s": None, "soft": False}
+    fake.tells(STATES, HELLO, ("cooldown", lock))
+    assert shell("requests", "tail").out == "08:00:00 cooldown  provider=alpha until=08:01:00 soft=no\n"
 
 
 def test_everything_is_shown_on_request(shell: Shell, fake: FakeGateway) -> None:
@@ -93,6 +100,22 @@ def test_a_person_sees_its_attempts(shell: Shell, request_id: str, terminal: Non
     out = shell("requests", "show", request_id).out
     assert request_id in out
     assert "500: transient" in out
+
+
+def test_a_person_sees_dates_and_milliseconds_and_no_source_code(shell: Shell, request_id: str, terminal: None) -> None:
+    found: Any = shell("requests", "show", request_id, "--json").json()
+    out = shell("requests", "show", request_id).out
+    assert re.search(r"\bat +20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ", out)
+    assert re.search(rf"duration_ms +{found['duration_ms']:.1f} ", out)
+    assert re.search(r"stream +no", out)
+
+
+def test_a_person_reads_in_words_what_was_used(shell: Shell, terminal: None) -> None:
+    shell("providers", "test", "demo")
+    [_, line] = shell("requests", "export").out.splitlines()
+    out = shell("requests", "show", json.loads(line)["request_id"]).out
+    assert re.search(r"usage +input \d+, output \d+", out)
+    assert "{" not in out
 
 
 def test_a_request_that_nobody_knows_is_said(shell: Shell) -> None:

@@ -8,7 +8,7 @@ from grafana_foundation_sdk.models import units
 
 from tests.dashboards.board import Board
 from tests.dashboards.panels import GREEN, ORANGE, RED, Look, lines, listing, number, stacked, timeline
-from tests.dashboards.queries import EVERY, grown, of, quantile, rate, total, worst
+from tests.dashboards.queries import EVERY, grown, of, or_none, quantile, rate, total, worst
 
 PICKS: Final = of("auto_picks_total", "combo", "provider")
 LEAKS: Final = of("tool_leaks_total", "provider")
@@ -32,14 +32,14 @@ NOW: Final = (
     ),
     number(
         "Incident",
-        f"{worst(of('auto_incident', 'combo'))} or vector(0)",
+        or_none(worst(of("auto_incident", "combo"))),
         "Most providers of a pool are down, and the engine goes by what worked last.",
         states=INCIDENT,
         look=Look(w=6, h=4, alert="troyproxyautoincident"),
     ),
     number(
         "Leaked tool calls",
-        f"{total(grown(LEAKS))} or vector(0)",
+        or_none(total(grown(LEAKS))),
         "Tool calls that came as text in this range.",
         look=Look(w=6, h=4, steps=((None, GREEN), (1, ORANGE)), alert="troyproxytoolleaks"),
     ),

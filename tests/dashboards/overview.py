@@ -8,7 +8,7 @@ from grafana_foundation_sdk.models import units
 
 from tests.dashboards.board import Board
 from tests.dashboards.panels import GREEN, ORANGE, RED, UP, Look, lines, listing, number, stacked
-from tests.dashboards.queries import EVERY, TO_FIRST_TOKEN, grown, of, quantile, rate, success, total, worst
+from tests.dashboards.queries import EVERY, TO_FIRST_TOKEN, grown, of, or_none, quantile, rate, success, total, worst
 
 ALERT_LABELS: Final = ("alertname", "alertstate", "instance", "provider", "model", "combo", "key", "queue")
 LEFT: Final = of("failovers_total", "combo", from_provider="$provider")
@@ -43,7 +43,7 @@ NOW: Final = (
     ),
     number(
         "Circuits not closed",
-        f"count({of('circuit_state', 'provider')} > 0) or vector(0)",
+        or_none(f"count({of('circuit_state', 'provider')} > 0)"),
         "Models of providers that are left alone, or tried with one request, because they failed.",
         look=Look(w=4, h=4, steps=((None, GREEN), (1, ORANGE)), alert="troyproxycircuitopen"),
     ),

@@ -8,7 +8,7 @@ from grafana_foundation_sdk.models import units
 
 from tests.dashboards.board import Board
 from tests.dashboards.panels import GREEN, ORANGE, RED, Look, lines, listing, number, stacked, timeline
-from tests.dashboards.queries import EVERY, TO_FIRST_TOKEN, grown, of, quantile, rate, total, worst
+from tests.dashboards.queries import EVERY, TO_FIRST_TOKEN, grown, of, or_none, quantile, rate, total, worst
 
 STATES: Final = {0: ("closed", GREEN), 1: ("half-open", ORANGE), 2: ("open", RED)}
 ATTEMPTS: Final = of("attempts_total", "provider")
@@ -120,19 +120,19 @@ SPEED: Final = (
 SUMMARY: Final = (
     number(
         "Providers that are locked",
-        f"count(min by (instance, provider) ({OWN_LOCKS}) > 0) or vector(0)",
+        or_none(f"count(min by (instance, provider) ({OWN_LOCKS}) > 0)", OWN_LOCKS),
         "Providers of which no account may be asked now.",
         look=Look(w=6, h=4, steps=((None, GREEN), (1, RED)), alert="troyproxyprovidercooling"),
     ),
     number(
         "Accounts that are locked",
-        f"count({of('cooldown_remaining_seconds', 'provider')} > 0) or vector(0)",
+        or_none(f"count({of('cooldown_remaining_seconds', 'provider')} > 0)"),
         "Accounts that wait for a limit to pass, or whose key was refused.",
         look=Look(w=6, h=4, steps=((None, GREEN), (1, ORANGE)), alert="troyproxyprovidercooling"),
     ),
     number(
         "Circuits open",
-        f"count({of('circuit_state', 'provider')} == 2) or vector(0)",
+        or_none(f"count({of('circuit_state', 'provider')} == 2)"),
         "Models that are left alone.",
         look=Look(w=6, h=4, steps=((None, GREEN), (1, RED)), alert="troyproxycircuitopen"),
     ),

@@ -51,6 +51,14 @@ def grown(series: str, over: str = RANGE) -> str:
     return f"({seen} + (min_over_time({series}[{over}]) unless {series} offset {over}) or {seen})"
 
 
+def or_none(expression: str, measured: str | None = None) -> str:
+    """Return *expression*, which counts what there is of something, and 0 where it finds nothing.
+
+    But no 0 where nothing is *measured* (without it: scraped), since then nobody knows.
+    """
+    return f"{expression} or 0 * count({measured or of('build_info')})"
+
+
 def total(expression: str, *by: str) -> str:
     """Return the sum, apart for each value of the labels *by*."""
     return f"sum by ({', '.join(by)}) ({expression})" if by else f"sum({expression})"

@@ -8,7 +8,7 @@ from grafana_foundation_sdk.models import units
 
 from tests.dashboards.board import Board
 from tests.dashboards.panels import GREEN, ORANGE, RED, Look, lines, listing, number, stacked
-from tests.dashboards.queries import EVERY, grown, of, rate, total, worst
+from tests.dashboards.queries import EVERY, grown, of, or_none, rate, total, worst
 
 LEFT: Final = of("budget_remaining_ratio")
 REFUSED: Final = of("rate_limited_total")
@@ -26,13 +26,13 @@ NOW: Final = (
     ),
     number(
         "Refused to keys",
-        f"{total(grown(REFUSED))} or vector(0)",
+        or_none(total(grown(REFUSED))),
         "Requests of this range that a client key's own limit refused.",
         look=Look(w=6, h=4, steps=((None, GREEN), (1, ORANGE))),
     ),
     number(
         "Refused by providers",
-        f"{total(grown(LIMITED))} or vector(0)",
+        or_none(total(grown(LIMITED))),
         "Attempts of this range that ended at a provider's rate limit or quota.",
         look=Look(w=6, h=4, steps=((None, GREEN), (1, ORANGE)), alert="troyproxyprovidercooling"),
     ),

@@ -7,12 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from openai import OpenAI
 
 from tests.e2e.gateway import Gateway, sdk
 from tests.e2e.upstreams import Upstreams, run_upstreams
+from tests.measuring import processes_unmeasured
+
+MEASURED: Final = tuple(
+    f"test_{about}"
+    for about in (
+        *("client_keys", "durability", "first_run", "key_limits", "measured", "reload", "restart"),
+        *("shutdown", "two_instances", "watching", "workers"),
+    )
+)
+"""What modules are about, whose gateways run lines that no test in process runs: the life of processes."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _measured_where_it_is_news(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Other modules send requests through what is measured in process already; it would take twice as long here."""
+    if request.path.name.startswith(MEASURED):
+        yield
+    else:
+        with processes_unmeasured():
+            yield
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ from tests.e2e.gateway import Gateway, chat, run_gateway, sdk
 from tests.e2e.shapes import DONE
 from tests.e2e.until import until
 from tests.e2e.upstreams import CUT, RST, Reply, Step, Upstreams, stream
-from tests.measuring import processes_unmeasured
 
 AT_ONCE: Final = 4
 TOOL: Final = {"type": "function", "function": {"name": "w", "parameters": {"type": "object", "properties": {}}}}
@@ -54,7 +53,7 @@ CASES: Final = [*(("text", end) for end in ENDS), ("two choices", "closed"), ("a
 @pytest.fixture(scope="module")
 def gateway(folder: Path, upstreams: Upstreams) -> Iterator[Gateway]:
     config = {"providers": {"alpha": {"base_url": upstreams.base_url("alpha"), "auth": "none"}}}
-    with processes_unmeasured(), run_gateway(folder, config) as running:
+    with run_gateway(folder, config) as running:
         yield running
 
 

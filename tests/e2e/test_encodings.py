@@ -18,7 +18,6 @@ from tests.e2e.client import Response
 from tests.e2e.gateway import CHAT, Gateway, chat, client_headers, run_gateway
 from tests.e2e.shapes import DONE, completion, delta, dumps, error, role
 from tests.e2e.upstreams import Gate, Reply, Upstreams
-from tests.measuring import processes_unmeasured
 from tests.soak.watch import peak_mb, rss_mb
 
 MIB: Final = 1 << 20
@@ -87,7 +86,7 @@ SPELLINGS: Final[dict[str, tuple[str, bytes]]] = {
 @pytest.fixture(scope="module")
 def gateway(folder: Path, upstreams: Upstreams) -> Iterator[Gateway]:
     config = {"providers": {"alpha": {"base_url": upstreams.base_url("alpha"), "auth": "none"}}}
-    with processes_unmeasured(), run_gateway(folder, config) as running:
+    with run_gateway(folder, config) as running:
         yield running
 
 

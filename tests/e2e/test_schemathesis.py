@@ -14,7 +14,6 @@ from typing import Final
 import pytest
 
 from tests.e2e.gateway import ADMIN, Gateway, chat, run_gateway
-from tests.measuring import processes_unmeasured
 
 SETTINGS: Final = Path(__file__).with_name("schemathesis.toml")
 LONGEST_S: Final = 160
@@ -33,8 +32,7 @@ CONFIG: Final = {
 
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
-    # Thousands of requests, whose code the tests of tests/api measure.
-    with processes_unmeasured(), run_gateway(tmp_path_factory.mktemp("schemathesis"), CONFIG, "--demo") as running:
+    with run_gateway(tmp_path_factory.mktemp("schemathesis"), CONFIG, "--demo") as running:
         _fill(running)
         yield running
 

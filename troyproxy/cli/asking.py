@@ -34,7 +34,7 @@ ANYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}  # noqa
 
 
 class NotReached(TroyError):
-    """No gateway answers there."""
+    """No gateway answers there, or not to the end."""
 
 
 class Refused(TroyError):
@@ -66,14 +66,14 @@ class Asking:
 
     def get(self, path: str) -> dict[str, Any]:
         """Return the JSON at *path*. Raises NotReached, Refused."""
-        with self._answer(path, ANSWER_S) as answer, self._errors():
+        with self._answer(path, ANSWER_S) as answer, self._broken():
             body = answer.read()
         return self._object(body)
 
     def events(self, path: str) -> Iterator[Told]:
         """Yield the events at *path* as they come, until the stream ends. Raises NotReached, Refused."""
         decoder = FrameDecoder()
-        with self._answer(path, SILENCE_S) as answer, self._errors():
+        with self._answer(path, SILENCE_S) as answer, self._broken():
             while chunk := answer.read1(CHUNK):
                 for frame in decoder.feed(chunk):
                     if frame.data is not None:
@@ -82,7 +82,7 @@ class Asking:
     @contextmanager
     def _answer(self, path: str, within_s: float) -> Iterator[http.client.HTTPResponse]:
         with closing(self._connection(within_s)) as connection:
-            with self._errors():
+            with self._absent():
                 headers = {"authorization": f"Bearer {self._token.reveal()}", "accept": "*/*"}
                 connection.request("GET", self._path + path, headers=headers)
                 answer = connection.getresponse()
@@ -99,14 +99,20 @@ class Asking:
         )
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _absent(self) -> Iterator[None]:
         try:
             yield
         except (OSError, http.client.HTTPException) as error:
-            why = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise NotReached(
-                f"no gateway answers at {self.url} ({why}); is it running? --url names another address"
+                f"no gateway answers at {self.url} ({_why(error)}); is it running? --url names another address"
             ) from None
+
+    @contextmanager
+    def _broken(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, http.client.HTTPException) as error:
+            raise NotReached(f"the gateway at {self.url} broke off ({_why(error)})") from None
 
     def _object(self, body: bytes) -> dict[str, Any]:
         try:
@@ -138,6 +144,10 @@ def _token(settings: Settings) -> Secret:
         return Secret(path.read_text(encoding="ascii").strip())
     except (OSError, UnicodeDecodeError):
         raise ConfigError(f"no admin token: set TROY_ADMIN_TOKEN, or run where {path} is") from None
+
+
+def _why(error: OSError | http.client.HTTPException) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
 
 
 def _said(body: bytes) -> str:

@@ -26,6 +26,10 @@ LATER_MS: Final = 1000
 
 def listeners(stack: ExitStack, settings: Settings) -> tuple[Listeners, Listeners]:
     """Bind the sockets of the gateway and of the metrics' own port, closed with *stack*. Raises ConfigError."""
+    if settings.metrics_port and settings.metrics_port == settings.port:
+        # Two sockets may be bound to one port; the second one fails only when it begins to listen.
+        said = f"{settings.port} is the port of the gateway, which has /metrics anyway; choose another"
+        raise ConfigError(f"TROY_METRICS_PORT: {said}")
     deaf_ms = settings.write_stall_ms + LATER_MS
     main = stack.enter_context(listening(settings.host, settings.port, deaf_ms=deaf_ms))
     if settings.metrics_port is None:

@@ -13,6 +13,7 @@ import typer
 from troyproxy.api.admin.requests import story
 from troyproxy.cli.asking import URL, Told, asking
 from troyproxy.cli.commands import CONFIG, JSON
+from troyproxy.cli.moments import shown
 from troyproxy.cli.output import on_terminal, print_json, print_table, warn
 from troyproxy.cli.session import Session, run_with
 from troyproxy.errors import NotFound
@@ -86,10 +87,21 @@ def _as_json(told: Told) -> str:
 
 
 def _as_text(told: Told) -> str:
-    at = datetime.fromtimestamp(float(told.facts.get("at", 0.0)), UTC).strftime("%H:%M:%S")
+    at = _clock(float(told.facts.get("at", 0.0)))
     say = REQUEST if told.kind == "request" else tuple(name for name in told.facts if name != "at")
-    said = " ".join(f"{name}={told.facts[name]}" for name in say if name in told.facts)
+    said = " ".join(f"{name}={_word(name, told.facts[name])}" for name in say if told.facts.get(name) is not None)
     return one_line(f"{at} {told.kind:9} {said}")
+
+
+def _clock(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S")
+
+
+def _word(name: str, fact: object) -> object:
+    """Return *fact* as a person reads it: a time of the clock, yes or no, otherwise as it is."""
+    if isinstance(fact, bool):
+        return "yes" if fact else "no"
+    return _clock(fact) if name == "until" and isinstance(fact, int | float) else fact
 
 
 REQUEST: Final = (
@@ -138,11 +150,21 @@ def _show(found: dict[str, Any]) -> None:
     apart = ("attempts", "skipped", "needs", "seed")
     print_table(
         ("what", "value"),
-        [(name, value) for name, value in found.items() if name not in apart and value not in (None, "")],
+        [(name, _cell(name, value)) for name, value in found.items() if name not in apart and value not in (None, "")],
     )
     columns = ("provider", "model", "account", "outcome", "status", "duration_ms", "reason")
     print_table(
-        [name.replace("_", " ") for name in columns], ([each[name] for name in columns] for each in found["attempts"])
+        [name.replace("_", " ") for name in columns],
+        ([_cell(name, each[name]) for name in columns] for each in found["attempts"]),
     )
     if found["skipped"]:
         print_table(("skipped", "reason"), ((each["member"], each["reason"]) for each in found["skipped"]))
+
+
+def _cell(name: str, value: object) -> object:
+    """Return *value* as a person reads it: a date, a tenth of a millisecond, the parts of a sum."""
+    if name == "at" and isinstance(value, float):
+        return shown(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{part} {_word(part, number)}" for part, number in value.items())
+    return f"{value:.1f}" if name.endswith("_ms") and isinstance(value, float) else _word(name, value)

@@ -19,7 +19,6 @@ from tests.e2e.gateway import CHAT, Gateway, chat, client_headers, run_gateway
 from tests.e2e.shapes import dumps
 from tests.e2e.until import until
 from tests.e2e.upstreams import Upstreams, whole
-from tests.measuring import processes_unmeasured
 from troyproxy.resilience.health import HealthPolicy
 
 NAMES: Final = 1200
@@ -35,7 +34,7 @@ def gateway(folder: Path, upstreams: Upstreams) -> Iterator[Gateway]:
         "providers": {"alpha": provider(upstreams, "alpha", models={"m1": {}})},
         "combos": {"known": combo("alpha/m1")},
     }
-    with processes_unmeasured(), run_gateway(folder, config, **NO_BUDGET) as running:
+    with run_gateway(folder, config, **NO_BUDGET) as running:
         yield running
 
 
