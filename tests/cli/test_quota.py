@@ -118,6 +118,11 @@ def test_without_a_gateway_it_is_made_from_the_database(shell: Shell, monkeypatc
     assert "From the database" in done.err
 
 
+def test_without_a_token_to_ask_with_it_is_made_from_the_database(shell: Shell) -> None:
+    done = shell("quota", "--all")
+    assert (done.status, "no admin token" in done.err, "From the database" in done.err) == (0, True, True)
+
+
 def test_an_address_that_was_given_must_answer(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TROY_ADMIN_TOKEN", TOKEN)
     assert shell("quota", "--url", "http://127.0.0.1:9").status == 1

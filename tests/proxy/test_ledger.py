@@ -32,6 +32,21 @@ def test_adaptations_are_those_of_the_last_attempt() -> None:
     assert (ledger.adapted, ledger.lines) == ([], ["  adapted: a=1"])
 
 
+@pytest.mark.parametrize(
+    ("outcome", "running", "trail"),
+    [
+        ("cancelled", True, "alpha/m1#A=rate"),
+        ("ok", True, "alpha/m1#A=rate,alpha/m2#A=ok"),
+        ("cancelled", False, "alpha/m1#A=rate,alpha/m2#A=cancelled"),
+    ],
+)
+def test_an_attempt_under_way_is_in_the_trail_once_something_is_known_of_it(
+    outcome: str, running: bool, trail: str
+) -> None:
+    ledger = Ledger(attempts=[_attempt(), _attempt(outcome, model="m2")], running=running)
+    assert ledger.trail == trail
+
+
 def test_nothing_lost_is_nothing_wasted() -> None:
     assert Ledger(attempts=[_attempt()]).wasted is None
 

@@ -41,6 +41,10 @@ class Refused(TroyError):
     """The gateway answered, but not what was asked for."""
 
 
+class NoToken(ConfigError):
+    """There is no admin token to ask with."""
+
+
 @dataclass(frozen=True, slots=True)
 class Told:
     """One event of a stream."""
@@ -125,7 +129,7 @@ class Asking:
 
 
 def asking(config: Path | None, url: str | None) -> Asking:
-    """Return whom the commands ask. Raises ConfigError, also where there is no admin token to ask with."""
+    """Return whom the commands ask. Raises ConfigError, NoToken."""
     settings = configured(config).settings
     return Asking(url or _here(settings), _token(settings))
 
@@ -143,7 +147,7 @@ def _token(settings: Settings) -> Secret:
     try:
         return Secret(path.read_text(encoding="ascii").strip())
     except (OSError, UnicodeDecodeError):
-        raise ConfigError(f"no admin token: set TROY_ADMIN_TOKEN, or run where {path} is") from None
+        raise NoToken(f"no admin token: set TROY_ADMIN_TOKEN, or run where {path} is") from None
 
 
 def _why(error: OSError | http.client.HTTPException) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import typer
 
 from troyproxy.accounting.quota_board import State
-from troyproxy.cli.asking import URL, NotReached, asking
+from troyproxy.cli.asking import URL, NoToken, NotReached, asking
 from troyproxy.cli.commands import CONFIG, JSON
 from troyproxy.cli.moments import shown
 from troyproxy.cli.output import on_terminal, print_json, print_table, warn
@@ -47,7 +47,7 @@ def quota_command(
 def _board(url: str | None, config: Path | None) -> dict[str, Any]:
     try:
         return asking(config, url).get("/api/admin/ai/quota")
-    except NotReached as error:
+    except (NotReached, NoToken) as error:
         if url is not None:
             raise
         warn(f"{error}. From the database: without what upstreams said lately")

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from troyproxy.accounting.records import AttemptRecord
 from troyproxy.accounting.usage import Usage
+from troyproxy.resilience.classes import ErrorClass
 from troyproxy.routing.eligibility import Skip
 
 SHOWN: Final = 10
@@ -23,6 +24,8 @@ class Ledger:
     """Filled by the walk; read for headers, traces, metrics and the usage row."""
 
     attempts: list[AttemptRecord] = field(default_factory=list)
+    running: bool = False
+    """The latest attempt is under way."""
     skipped: list[Skip] = field(default_factory=list)
     adapted: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
@@ -123,8 +126,13 @@ class Ledger:
         return self.trail_within(UNBOUNDED)
 
     def trail_within(self, limit: int) -> str:
-        """Return the trail in at most *limit* bytes; what does not fit is counted."""
-        shown = [f"{_ascii(a.provider)}/{_ascii(a.model)}#{_ascii(a.account)}={_outcome(a)}" for a in self.attempts]
+        """Return the trail in at most *limit* bytes; what does not fit is counted.
+
+        Of an attempt under way nothing is said before something is known: an early head must not call it cancelled.
+        """
+        unknown = self.running and self.attempts[-1].outcome == ErrorClass.CANCELLED
+        known = self.attempts[:-1] if unknown else self.attempts
+        shown = [f"{_ascii(a.provider)}/{_ascii(a.model)}#{_ascii(a.account)}={_outcome(a)}" for a in known]
         return _listed(shown, limit)
 
     @property

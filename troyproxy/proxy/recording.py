@@ -48,6 +48,7 @@ class Recorder:
                 handoff=handoff,
             )
         )
+        ledger.running = True
         what = "hand-off: ask" if handoff else "try"
         ledger.say(f"{what} {target.candidate.spec} #{target.account.name}{' (probe)' if target.probe else ''}")
         measuring, whole = self._gear.measuring, False
@@ -56,6 +57,7 @@ class Recorder:
             yield
             whole = True
         finally:
+            ledger.running = False
             self._change(duration_ms=self._lasted_ms())
             remember = () if handoff else self._call.remember
             measuring.ended(target, ledger.attempts[-1], whole=whole, remember=remember)
