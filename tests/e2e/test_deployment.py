@@ -23,7 +23,7 @@ from tests.e2e.upstreams import HEALTHY, Upstreams
 from tests.services import free_port
 
 LOCAL: Final = ROOT / "deploy" / "local"
-NEEDED: Final = ("nginx", "redis-server", "prometheus", "setpriv", "curl")
+NEEDED: Final = ("nginx", "redis-server", "prometheus", "setpriv", "curl", "ps")
 PORTS: Final = ("NGINX_PORT", "ONE_PORT", "TWO_PORT", "POSTGRES_PORT", "REDIS_PORT", "PROMETHEUS_PORT")
 CLIENTS: Final = 8
 
