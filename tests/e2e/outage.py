@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from tests.e2e.background import in_background
 from tests.e2e.gateway import CHAT, KEY, Gateway, chat, run_gateway
 from tests.e2e.shapes import completion, delta, dumps, role, usage_event
 from tests.e2e.upstreams import CUT, HEALTHY, SILENCE, Upstreams, error, run_upstreams, stream, whole
@@ -105,17 +106,9 @@ class Load:
             self._kinds[at % len(self._kinds)]()
             at += 1
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """Ask in the background."""
-        for thread in self._threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            for thread in self._threads:
-                thread.join()
+        return in_background(self._threads, self._stop)
 
 
 ENDLESS: Final = stream(role(), delta("a "), delta("b "), SILENCE)

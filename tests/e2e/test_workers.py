@@ -8,13 +8,14 @@ import signal
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from tests.cli.running import once
+from tests.e2e.background import in_background
 from tests.e2e.gateway import ADMIN, KEY, Gateway, chat, run_gateway
 from tests.e2e.pins import Pin, pids, pins
 from tests.e2e.scrapes import counted, scraped
@@ -66,16 +67,9 @@ class Load:
             except (OSError, http.client.HTTPException) as exc:
                 self.cut.append(exc)
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        for thread in self._threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            for thread in self._threads:
-                thread.join()
+    def running(self) -> AbstractContextManager[None]:
+        """Ask in the background."""
+        return in_background(self._threads, self._stop)
 
     def more(self, count: int) -> None:
         """Wait for so many more answers."""

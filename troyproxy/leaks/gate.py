@@ -45,16 +45,18 @@ class LeakGate:
     @property
     def leak(self) -> Leak | None:
         """The first leak whose end is known."""
-        found = ((index, watch) for index, watch in self._choices.items() if watch.evidence is not None)
-        known = (Leak(index, watch.evidence.format, watch.action) for index, watch in found if watch.action)  # type: ignore[union-attr]  # asked above
-        return next(known, None)
+        for index, watch in self._choices.items():
+            if watch.evidence is not None and watch.action is not None:
+                return Leak(index, watch.evidence.format, watch.action)
+        return None
 
     @property
     def rejected(self) -> Leak | None:
         """The first leak, as the reason to leave this member."""
-        found = ((index, watch.evidence) for index, watch in self._choices.items())
-        formats = ((index, evidence.format) for index, evidence in found if evidence is not None)
-        return next((Leak(index, name, LeakAction.FAILED_OVER) for index, name in formats), None)
+        for index, watch in self._choices.items():
+            if watch.evidence is not None:
+                return Leak(index, watch.evidence.format, LeakAction.FAILED_OVER)
+        return None
 
     def feed(self, event: object, can_reject: bool) -> GateVerdict:  # noqa: FBT001 -- the gates' protocol
         """Take one decoded chunk of a stream."""

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Final
 
-import yaml
-
 from troyproxy.catalog import naming
 from troyproxy.catalog.models import Model
 from troyproxy.catalog.overlay import overlay
 from troyproxy.catalog.providers import BEARER, Accepts, Auth, EffortSpelling, Provider
-from troyproxy.errors import ConfigError
 from troyproxy.settings import leaves
 from troyproxy.settings.document import NOTHING_SAID, AcceptsEntry, ModelEntry
+from troyproxy.settings.own_data import decoded, shaped
 from troyproxy.settings.provider_shapes import ACCEPTS, AUTH, MODEL, TEXT
-from troyproxy.settings.report import Report
 from troyproxy.settings.shapes import leaf, listing, mapping, record
 
 _SELF: Final = "self"
@@ -82,18 +78,10 @@ _BUILTINS: Final = mapping(_BUILTIN, naming.provider_id)
 
 def parse_builtins(raw: object, source: str = "providers.yaml") -> Mapping[str, Builtin]:
     """Return the built-in providers of the decoded data file. Raises ConfigError, which would be our own fault."""
-    report = Report()
-    found = _BUILTINS.read(raw, "", report)
-    report.check(source)
-    if found is None:  # pragma: no cover -- a shape that gives nothing has reported why
-        raise ConfigError(f"{source}: is unreadable")
-    return found
+    return shaped(_BUILTINS, raw, source)
 
 
 def load_builtins() -> Mapping[str, Builtin]:
     """Return the built-in providers by id, in the order of the data file."""
-    text = importlib.resources.files("troyproxy.catalog").joinpath("data", "providers.yaml").read_text("utf-8")
-    # Our own file, so the fast loader will do: the strict one is for what people write.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    raw: dict[str, dict[str, object]] = yaml.load(text, Loader=loader)  # noqa: S506 -- both are safe loaders
+    raw: dict[str, dict[str, object]] = decoded("providers.yaml")
     return parse_builtins({k: {n: "" if v is None else v for n, v in e.items()} for k, e in raw.items()})

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from datetime import date
 from typing import Final
 
-import yaml
-
 from troyproxy.catalog import naming
 from troyproxy.catalog.ceilings import Ceiling, Ceilings, Confidence
-from troyproxy.errors import ConfigError
 from troyproxy.settings import leaves
-from troyproxy.settings.report import Report, Wrong
+from troyproxy.settings.own_data import decoded, shaped
+from troyproxy.settings.report import Wrong
 from troyproxy.settings.shapes import Shape, leaf, listing, mapping, record
 
 NUMBERS: Final = ("requests_per_day", "requests_per_minute", "tokens_per_minute")
@@ -60,17 +57,9 @@ CEILINGS: Final = mapping(listing(CEILING), naming.provider_id)
 
 def parse_ceilings(raw: object, source: str = FILE) -> Ceilings:
     """Return what the decoded data file says. Raises ConfigError, which would be our own fault."""
-    report = Report()
-    found = CEILINGS.read(raw, "", report)
-    report.check(source)
-    if found is None:  # pragma: no cover -- a shape that gives nothing has reported why
-        raise ConfigError(f"{source}: is unreadable")
-    return found
+    return shaped(CEILINGS, raw, source)
 
 
 def load_ceilings() -> Ceilings:
     """Return the documented limits by provider id, in the order of the data file."""
-    text = importlib.resources.files("troyproxy.catalog").joinpath("data", FILE).read_text("utf-8")
-    # Our own file, so the fast loader will do: the strict one is for what people write.
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return parse_ceilings(yaml.load(text, Loader=loader))  # noqa: S506 -- both are safe loaders
+    return parse_ceilings(decoded(FILE))

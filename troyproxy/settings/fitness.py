@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.resources
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-import yaml
-
 from troyproxy.auto.fitness import FitnessTable, Row, Task, table
+from troyproxy.settings.own_data import decoded
 
 _FILE: Final = "fitness.yaml"
 
 
 def load_fitness() -> FitnessTable:
     """Return the table of this version. The file is ours: a test reads it, nothing checks it at run time."""
-    text = importlib.resources.files("troyproxy.catalog").joinpath("data", _FILE).read_text(encoding="utf-8")
-    document = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 -- both are safe loaders
+    document = decoded(_FILE)
     return table((row for entry in document["models"] for row in _rows(entry)), document["families"])
 
 

@@ -136,8 +136,9 @@ class Live(Silent):
 
     def failed_over(self, failover: Failover) -> None:
         """The walk went from one provider to another."""
-        facts = asdict(failover)
-        self.tell("failover", {"class": facts.pop("error_class"), **facts})
+        if self._watchers:
+            facts = asdict(failover)
+            self.tell("failover", {"class": facts.pop("error_class"), **facts})
 
     def skipped(self, provider: str, reason: str) -> None:
         """A member was passed over."""
