@@ -87,6 +87,12 @@ def test_undecided_choices_beside_a_leak_are_given_up_with_it() -> None:
     assert fed(gate(LeakMode.AUTO), chunk("<fu", index=1), chunk(LEAK)) == [PENDING, REJECT]
 
 
+def test_the_reason_to_leave_is_the_choice_that_leaked() -> None:
+    mine = gate(LeakMode.AUTO)
+    fed(mine, chunk("<fu", index=1), chunk(LEAK))
+    assert mine.rejected == Leak(0, "F01", LeakAction.FAILED_OVER)
+
+
 def test_repair_waits_and_rejects_only_what_it_cannot_repair() -> None:
     good, bad = gate(LeakMode.REPAIR), gate(LeakMode.REPAIR)
     assert fed(good, chunk(LEAK), STOP) == [PENDING, PASS]
