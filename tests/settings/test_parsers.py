@@ -103,7 +103,7 @@ def test_an_allowed_text_becomes_its_value(name: str, text: str, value: object) 
         ("log", "loud"),
         ("log", "info,xml"),
         ("leak", "mend"),
-        ("transport", "fast"),
+        ("transport", "quick"),
         ("default_provider", "a b"),
         ("default_effort", "HIGH"),
         ("default_effort", "ultra"),

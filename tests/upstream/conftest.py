@@ -13,6 +13,15 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from tests.upstream.loopback import FAST, HTTPX, Network
+
+
+@pytest.fixture(params=[FAST, HTTPX], ids=["fast", "httpx"])
+def net(request: pytest.FixtureRequest) -> Network:
+    """Either network adapter: they keep the same contract."""
+    network: Network = request.param
+    return network
+
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSLContext]:

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tests.asgi import App, Receive, Scope, Send
@@ -14,6 +15,7 @@ from troyproxy.catalog.providers import Provider
 from troyproxy.ports import Headers, Upstream, UpstreamRequest, UpstreamResponse
 from troyproxy.upstream.asgi import AsgiUpstream
 from troyproxy.upstream.http import HttpxUpstream
+from troyproxy.upstream.pooled.adapter import PooledUpstream
 
 PATIENCE_S = 10.0
 """Bounds a test that would hang; never waited for when things work."""
@@ -217,16 +219,27 @@ class Rig:
         return UpstreamRequest(self.provider, "POST", path, headers, body)
 
 
-@asynccontextmanager
-async def over_http(answer: Answer | Handler, **options: Any) -> AsyncIterator[Rig]:  # noqa: ANN401 - constructor's
-    """An `HttpxUpstream` and a raw server that gives *answer*."""
-    handler = handler_of(answer) if isinstance(answer, Answer) else answer
-    async with server(handler) as (port, log):
-        upstream = HttpxUpstream(env={}, **options)
-        try:
-            yield Rig(upstream, Provider(id="alpha", base_url=f"http://127.0.0.1:{port}/v1"), log)
-        finally:
-            await upstream.aclose()
+@dataclass(frozen=True, slots=True)
+class Network:
+    """One of the network adapters."""
+
+    make: Callable[..., Upstream]
+
+    @asynccontextmanager
+    async def over(self, answer: Answer | Handler, **options: Any) -> AsyncIterator[Rig]:  # noqa: ANN401 - constructor's
+        """An adapter and a raw server that gives *answer*."""
+        handler = handler_of(answer) if isinstance(answer, Answer) else answer
+        async with server(handler) as (port, log):
+            upstream = self.make(**options)
+            try:
+                yield Rig(upstream, Provider(id="alpha", base_url=f"http://127.0.0.1:{port}/v1"), log)
+            finally:
+                await upstream.aclose()
+
+
+HTTPX = Network(partial(HttpxUpstream, env={}))
+FAST = Network(PooledUpstream)
+over_http = HTTPX.over
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The pool's own connector: what idle connections say, how a second try connects, what abandoned answers leave."""
+"""Pools and their connections: what idle connections say, how a second try connects, what abandoned answers leave."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ import aiohttp
 import pytest
 from httpx_aiohttp import AiohttpTransport
 
-from tests.upstream.loopback import PATIENCE_S, Connection, Handler, Rig, over_http, read, server
+from tests.upstream.loopback import PATIENCE_S, Connection, Handler, Network, Rig, over_http, read, server
 from troyproxy.catalog.providers import Provider
 from troyproxy.ports import UpstreamFailed, UpstreamResponse
 from troyproxy.resilience.faults import Fault
 from troyproxy.upstream.connections import Connector
 from troyproxy.upstream.http import HttpxUpstream
+from troyproxy.upstream.pooled.adapter import PooledUpstream
 
 pytestmark = pytest.mark.anyio
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -33,6 +34,14 @@ def connector_of(rig: Rig) -> Connector:
     assert isinstance(pool.transport.client, aiohttp.ClientSession)
     assert isinstance(pool.transport.client.connector, Connector)
     return pool.transport.client.connector
+
+
+def busy(rig: Rig) -> int:
+    """How many connections carry an exchange."""
+    if isinstance(rig.upstream, PooledUpstream):
+        (route,) = rig.upstream._routes.values()
+        return route.pool.used - len(route.pool._idle)
+    return len(connector_of(rig)._acquired)
 
 
 async def test_what_a_server_says_unasked_is_no_answer() -> None:
@@ -74,7 +83,7 @@ async def test_without_the_private_names_of_the_library_nothing_is_sent_twice(mo
 
 
 @asynccontextmanager
-async def over_tls(certificate: tuple[Path, ssl.SSLContext], second: Handler) -> AsyncIterator[Rig]:
+async def over_tls(net: Network, certificate: tuple[Path, ssl.SSLContext], second: Handler) -> AsyncIterator[Rig]:
     """One slot, one request through over TLS: its connection ends on the next, which meets *second*, not TLS."""
 
     async def handle(conn: Connection) -> None:
@@ -88,7 +97,7 @@ async def over_tls(certificate: tuple[Path, ssl.SSLContext], second: Handler) ->
 
     async with server(handle) as (port, log):
         provider = Provider(id="p", base_url=f"https://127.0.0.1:{port}", ca_file=str(certificate[0]))
-        upstream = HttpxUpstream(env={}, max_connections=1)
+        upstream = net.make(max_connections=1)
         rig = Rig(upstream, provider, log)
         try:
             await read(await upstream.send(rig.request()))
@@ -97,14 +106,17 @@ async def over_tls(certificate: tuple[Path, ssl.SSLContext], second: Handler) ->
             await upstream.aclose()
 
 
-async def test_the_time_to_connect_covers_the_second_try(certificate: tuple[Path, ssl.SSLContext]) -> None:
-    async with over_tls(certificate, Connection.left) as rig:
+async def test_the_time_to_connect_covers_the_second_try(
+    net: Network, certificate: tuple[Path, ssl.SSLContext]
+) -> None:
+    async with over_tls(net, certificate, Connection.left) as rig:
         with pytest.raises(UpstreamFailed) as caught:
             await rig.upstream.send(replace(rig.request(), connect_s=0.5))
         assert (caught.value.fault, caught.value.body_sent) == (Fault.TIMEOUT_CONNECT, True)
 
 
 async def test_a_second_try_that_is_cancelled_while_it_connects_gives_its_slot_back(
+    net: Network,
     certificate: tuple[Path, ssl.SSLContext],
 ) -> None:
     reached = asyncio.Event()
@@ -113,7 +125,7 @@ async def test_a_second_try_that_is_cancelled_while_it_connects_gives_its_slot_b
         reached.set()
         await conn.left()
 
-    async with over_tls(certificate, hang) as rig:
+    async with over_tls(net, certificate, hang) as rig:
         async with asyncio.TaskGroup() as group:
             sending = group.create_task(rig.upstream.send(rig.request()))
             await asyncio.wait_for(reached.wait(), PATIENCE_S)
@@ -153,7 +165,7 @@ async def drain(response: UpstreamResponse) -> None:
 @pytest.mark.parametrize("ways", [leave, leave_after_a_chunk, leave_while_reading])
 @pytest.mark.parametrize("coding", [b"identity", b"gzip", b"damaged"])
 async def test_200_abandoned_answers_hold_no_slot(
-    ways: Callable[[UpstreamResponse], Awaitable[None]], coding: bytes
+    net: Network, ways: Callable[[UpstreamResponse], Awaitable[None]], coding: bytes
 ) -> None:
     """Eight at a time wait for four slots; each body is begun and never ends."""
     body = {b"identity": b"x" * 1000, b"gzip": GZIPPED[:-100], b"damaged": DAMAGED}[coding]
@@ -171,9 +183,9 @@ async def test_200_abandoned_answers_hold_no_slot(
         for _ in range(25):
             await ways(await rig.upstream.send(rig.request("/busy")))
 
-    async with over_http(handle, max_connections=4) as rig:
+    async with net.over(handle, max_connections=4) as rig:
         async with asyncio.TaskGroup() as group:
             for _ in range(8):
                 group.create_task(abandon(rig))
-        held, asked = len(connector_of(rig)._acquired), len(rig.log.requests)
+        held, asked = busy(rig), len(rig.log.requests)
         assert (held, asked, await read(await rig.upstream.send(rig.request()))) == (0, 200, b"ok")

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.upstream.loopback import PATIENCE_S, Answer, Connection, handler_of, over_http, read, server
+from tests.upstream.loopback import PATIENCE_S, Answer, Connection, Network, handler_of, read, server
 from troyproxy.catalog.providers import Provider
 from troyproxy.ports import UpstreamFailed, UpstreamRequest
 from troyproxy.resilience.faults import Fault
@@ -21,31 +21,31 @@ RESETS = b"\1\0\0\0\0\0\0\0"
 """SO_LINGER with no time: closing sends a reset."""
 
 
-async def test_a_reset_after_sending_says_that_the_body_was_sent() -> None:
+async def test_a_reset_after_sending_says_that_the_body_was_sent(net: Network) -> None:
     async def handle(conn: Connection) -> None:
         await conn.request()
         conn.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESETS)
 
-    async with over_http(handle) as rig:
+    async with net.over(handle) as rig:
         with pytest.raises(UpstreamFailed) as caught:
             await rig.upstream.send(rig.request())
     assert (caught.value.fault, caught.value.body_sent) == (Fault.RESET, True)
 
 
 @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH\r\n\r\n", b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n"])
-async def test_bad_http_is_a_protocol_fault(answer: bytes) -> None:
+async def test_bad_http_is_a_protocol_fault(net: Network, answer: bytes) -> None:
     async def handle(conn: Connection) -> None:
         await conn.request()
         await conn.write(answer)
         await conn.left()
 
-    async with over_http(handle) as rig:
+    async with net.over(handle) as rig:
         with pytest.raises(UpstreamFailed) as caught:
             await rig.upstream.send(rig.request())
     assert (caught.value.fault, caught.value.body_sent) == (Fault.PROTOCOL, True)
 
 
-async def test_200_abandoned_responses_leave_the_pool_whole() -> None:
+async def test_200_abandoned_responses_leave_the_pool_whole(net: Network) -> None:
     """Field case SF-10: a failure status whose large body nobody reads, and streams that are left."""
 
     async def handle(conn: Connection) -> None:
@@ -57,7 +57,7 @@ async def test_200_abandoned_responses_leave_the_pool_whole() -> None:
             await conn.write(b"HTTP/1.1 503 Busy\r\ncontent-length: 1048576\r\n\r\n" + b"x" * 1000)
             await conn.left()
 
-    async with over_http(handle, max_connections=4) as rig:
+    async with net.over(handle, max_connections=4) as rig:
         for number in range(200):
             response = await rig.upstream.send(rig.request("/busy"))
             if number % 2:
@@ -67,13 +67,13 @@ async def test_200_abandoned_responses_leave_the_pool_whole() -> None:
         assert (bodies, rig.log.most_open <= 4 + 1) == ([b"ok"] * 10, True)  # one may still be closing
 
 
-async def test_cancelled_sends_leave_the_pool_whole() -> None:
+async def test_cancelled_sends_leave_the_pool_whole(net: Network) -> None:
     async def handle(conn: Connection) -> None:
         if (await conn.request()).target.endswith("/ok"):
             await conn.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
         await conn.left()
 
-    async with over_http(handle, max_connections=2) as rig:
+    async with net.over(handle, max_connections=2) as rig:
         for _ in range(20):
             rig.log.arrived.clear()
             async with asyncio.TaskGroup() as group:
@@ -83,8 +83,8 @@ async def test_cancelled_sends_leave_the_pool_whole() -> None:
         assert await read(await rig.upstream.send(rig.request("/ok"))) == b"ok"
 
 
-async def test_a_full_pool_is_saturation_not_a_timeout_of_the_upstream() -> None:
-    async with over_http(Answer(steps=(b"x", None)), max_connections=1) as rig:
+async def test_a_full_pool_is_saturation_not_a_timeout_of_the_upstream(net: Network) -> None:
+    async with net.over(Answer(steps=(b"x", None)), max_connections=1) as rig:
         holding = await rig.upstream.send(rig.request())
         with pytest.raises(UpstreamFailed) as caught:
             await rig.upstream.send(replace(rig.request(), connect_s=0.05))
@@ -92,8 +92,8 @@ async def test_a_full_pool_is_saturation_not_a_timeout_of_the_upstream() -> None
         assert (caught.value.fault, caught.value.body_sent) == (Fault.SATURATED, False)
 
 
-async def test_a_waiting_request_gets_the_slot_that_is_freed() -> None:
-    async with over_http(Answer(steps=(b"x", None)), max_connections=1) as rig:
+async def test_a_waiting_request_gets_the_slot_that_is_freed(net: Network) -> None:
+    async with net.over(Answer(steps=(b"x", None)), max_connections=1) as rig:
         holding = await rig.upstream.send(rig.request())
         async with asyncio.TaskGroup() as group:
             waiting = group.create_task(rig.upstream.send(rig.request()))
@@ -103,15 +103,15 @@ async def test_a_waiting_request_gets_the_slot_that_is_freed() -> None:
         await waiting.result().aclose()
 
 
-async def test_a_connection_is_used_again_when_the_body_was_read() -> None:
-    async with over_http(OK) as rig:
+async def test_a_connection_is_used_again_when_the_body_was_read(net: Network) -> None:
+    async with net.over(OK) as rig:
         for _ in range(3):
             await read(await rig.upstream.send(rig.request()))
         assert (len(rig.log.requests), rig.log.connections) == (3, 1)
 
 
-async def test_each_provider_has_its_own_pool() -> None:
-    async with over_http(Answer(steps=(b"x", None)), max_connections=1) as rig:
+async def test_each_provider_has_its_own_pool(net: Network) -> None:
+    async with net.over(Answer(steps=(b"x", None)), max_connections=1) as rig:
         one = await rig.upstream.send(rig.request())
         other = await rig.upstream.send(replace(rig.request(), provider=replace(rig.provider, id="beta")))
         assert (one.status, other.status) == (200, 200)
@@ -119,8 +119,8 @@ async def test_each_provider_has_its_own_pool() -> None:
         await other.aclose()
 
 
-async def test_a_changed_provider_gets_a_new_pool_and_the_old_one_closes_when_idle() -> None:
-    async with over_http(OK) as rig, server(handler_of(OK)) as (port, second):
+async def test_a_changed_provider_gets_a_new_pool_and_the_old_one_closes_when_idle(net: Network) -> None:
+    async with net.over(OK) as rig, server(handler_of(OK)) as (port, second):
         moved = replace(rig.provider, base_url=f"http://127.0.0.1:{port}/v1")
         busy = await rig.upstream.send(rig.request())
         await read(await rig.upstream.send(replace(rig.request(), provider=moved)))
@@ -129,21 +129,21 @@ async def test_a_changed_provider_gets_a_new_pool_and_the_old_one_closes_when_id
         assert (rig.log.connections, second.connections) == (1, 1)
 
 
-async def test_an_idle_old_pool_closes_at_once() -> None:
+async def test_an_idle_old_pool_closes_at_once(net: Network) -> None:
     async def handle(conn: Connection) -> None:
         await conn.request()
         await conn.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
         await conn.left()
 
-    async with over_http(handle) as rig, server(handler_of(OK)) as (port, _):
+    async with net.over(handle) as rig, server(handler_of(OK)) as (port, _):
         await read(await rig.upstream.send(rig.request()))
         moved = replace(rig.provider, base_url=f"http://127.0.0.1:{port}/v1")
         await read(await rig.upstream.send(replace(rig.request(), provider=moved)))
         assert await asyncio.wait_for(rig.log.gone.wait(), PATIENCE_S)
 
 
-async def test_closing_the_adapter_ends_a_response_in_flight() -> None:
-    async with over_http(Answer(steps=(b"x", None))) as rig:
+async def test_closing_the_adapter_ends_a_response_in_flight(net: Network) -> None:
+    async with net.over(Answer(steps=(b"x", None))) as rig:
         response = await rig.upstream.send(rig.request())
         chunks = response.chunks()
         await anext(chunks)
@@ -153,9 +153,9 @@ async def test_closing_the_adapter_ends_a_response_in_flight() -> None:
         await response.aclose()
 
 
-async def test_a_request_is_not_logged_with_its_url(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_request_is_not_logged_with_its_url(net: Network, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    async with over_http(OK) as rig:
+    async with net.over(OK) as rig:
         await read(await rig.upstream.send(rig.request()))
     theirs = [r for r in caplog.records if r.name.split(".")[0] in {"aiohttp", "httpx", "httpcore"}]
     assert theirs == []

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.upstream.loopback import PATIENCE_S, Connection, Handler, Log, Rig, over_http, read
+from tests.upstream.loopback import PATIENCE_S, Connection, Handler, Log, Network, Rig, read
 from troyproxy.catalog.providers import Provider
 from troyproxy.ports import UpstreamFailed, UpstreamRequest
 from troyproxy.resilience.faults import Fault
-from troyproxy.upstream.http import KEEPALIVE_S, HttpxUpstream
+from troyproxy.upstream.terms import KEEPALIVE_S
 
 pytestmark = pytest.mark.anyio
 ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -113,9 +113,11 @@ def closing_server() -> Iterator[tuple[int, list[bytes]]]:
         thread.join(PATIENCE_S)
 
 
-async def test_a_server_that_closes_after_each_answer_serves_40_of_40(closing_server: tuple[int, list[bytes]]) -> None:
+async def test_a_server_that_closes_after_each_answer_serves_40_of_40(
+    net: Network, closing_server: tuple[int, list[bytes]]
+) -> None:
     port, seen = closing_server
-    upstream = HttpxUpstream(env={})
+    upstream = net.make()
     request = UpstreamRequest(Provider(id="p", base_url=f"http://127.0.0.1:{port}"), "POST", "/x", (), b"{}")
     try:
         bodies = [await read(await upstream.send(request)) for _ in range(40)]
@@ -124,31 +126,31 @@ async def test_a_server_that_closes_after_each_answer_serves_40_of_40(closing_se
     assert (bodies, len(seen)) == ([b"ok"] * 40, 40)
 
 
-async def test_a_server_in_this_loop_that_closes_after_each_answer_serves_40_of_40() -> None:
+async def test_a_server_in_this_loop_that_closes_after_each_answer_serves_40_of_40(net: Network) -> None:
     async def handle(conn: Connection) -> None:
         await conn.request()
         await conn.write(ANSWER)
 
-    async with over_http(handle) as rig:
+    async with net.over(handle) as rig:
         bodies = [await read(await rig.upstream.send(rig.request())) for _ in range(40)]
         assert (bodies, len(rig.log.requests)) == ([b"ok"] * 40, 40)
 
 
 @pytest.mark.parametrize("end", [close, reset])
-async def test_a_kept_connection_that_ends_in_silence_is_not_noticed(end: Script) -> None:
-    async with over_http(kept_then(end, serve)) as rig:
+async def test_a_kept_connection_that_ends_in_silence_is_not_noticed(net: Network, end: Script) -> None:
+    async with net.over(kept_then(end, serve)) as rig:
         assert await read(await (await warmed(rig)).upstream.send(rig.request(body=b"again"))) == b"ok"
         assert [seen.body for seen in rig.log.requests] == [b"{}", b"again", b"again"]
 
 
 @pytest.mark.parametrize("end", [close, reset])
-async def test_a_second_silence_is_reported_and_not_tried_a_third_time(end: Script) -> None:
-    async with over_http(kept_then(end, end)) as rig:
+async def test_a_second_silence_is_reported_and_not_tried_a_third_time(net: Network, end: Script) -> None:
+    async with net.over(kept_then(end, end)) as rig:
         assert await failure(await warmed(rig)) == (Fault.RESET, True)
         assert (len(rig.log.requests), rig.log.connections) == (3, 2)
 
 
-async def test_the_second_try_passes_over_idle_connections() -> None:
+async def test_the_second_try_passes_over_idle_connections(net: Network) -> None:
     together = asyncio.Barrier(3)
 
     async def handle(conn: Connection) -> None:
@@ -161,7 +163,7 @@ async def test_the_second_try_passes_over_idle_connections() -> None:
             return
         await conn.write(ANSWER)
 
-    async with over_http(handle) as rig:
+    async with net.over(handle) as rig:
         async with asyncio.TaskGroup() as group:
             for _ in range(3):
                 group.create_task(warmed(rig))
@@ -171,50 +173,50 @@ async def test_the_second_try_passes_over_idle_connections() -> None:
 
 @pytest.mark.parametrize("end", [close, reset])
 @pytest.mark.parametrize("method", ["POST", "GET"])
-async def test_a_new_connection_that_ends_is_not_tried_again(method: str, end: Script) -> None:
-    async with over_http(end) as rig:
+async def test_a_new_connection_that_ends_is_not_tried_again(net: Network, method: str, end: Script) -> None:
+    async with net.over(end) as rig:
         assert await failure(rig, replace(rig.request(), method=method)) == (Fault.RESET, True)
         assert (len(rig.log.requests), rig.log.connections) == (1, 1)
 
 
 @pytest.mark.parametrize("end", [partial_head, informational])
-async def test_nothing_is_tried_again_once_a_byte_came_back(end: Script) -> None:
-    async with over_http(kept_then(end, serve)) as rig:
+async def test_nothing_is_tried_again_once_a_byte_came_back(net: Network, end: Script) -> None:
+    async with net.over(kept_then(end, serve)) as rig:
         assert await failure(await warmed(rig)) == (Fault.RESET, True)
         assert (len(rig.log.requests), rig.log.connections) == (2, 1)
 
 
-async def test_bad_http_on_a_kept_connection_is_not_tried_again() -> None:
+async def test_bad_http_on_a_kept_connection_is_not_tried_again(net: Network) -> None:
     async def babble(conn: Connection) -> None:
         await conn.request()
         await conn.write(b"SSH-2.0-OpenSSH\r\n\r\n")
 
-    async with over_http(kept_then(babble, serve)) as rig:
+    async with net.over(kept_then(babble, serve)) as rig:
         assert await failure(await warmed(rig)) == (Fault.PROTOCOL, True)
         assert rig.log.connections == 1
 
 
-async def test_nothing_is_tried_again_when_the_time_to_connect_is_over() -> None:
+async def test_nothing_is_tried_again_when_the_time_to_connect_is_over(net: Network) -> None:
     """A close that late is no idle close: the upstream was at work."""
-    async with over_http(kept_then(close, serve)) as rig:
+    async with net.over(kept_then(close, serve)) as rig:
         request = replace((await warmed(rig)).request(), connect_s=1e-9)
         assert await failure(rig, request) == (Fault.RESET, True)
         assert rig.log.connections == 1
 
 
-async def test_a_large_body_is_sent_again_whole() -> None:
+async def test_a_large_body_is_sent_again_whole(net: Network) -> None:
     async def cut_short(conn: Connection) -> None:
         await conn.reader.readuntil(b"\r\n\r\n")
         resetting(conn)
 
     body = bytes(range(256)) * (1 << 12)
-    async with over_http(kept_then(cut_short, serve)) as rig:
+    async with net.over(kept_then(cut_short, serve)) as rig:
         assert await read(await (await warmed(rig)).upstream.send(rig.request(body=body))) == b"ok"
         assert [seen.body for seen in rig.log.requests] == [b"{}", body]
 
 
-async def test_a_cancelled_second_try_gives_its_slot_back() -> None:
-    async with over_http(kept_then(close, mute, serve), max_connections=1) as rig:
+async def test_a_cancelled_second_try_gives_its_slot_back(net: Network) -> None:
+    async with net.over(kept_then(close, mute, serve), max_connections=1) as rig:
         await warmed(rig)
         async with asyncio.TaskGroup() as group:
             sending = group.create_task(rig.upstream.send(rig.request()))
@@ -226,8 +228,8 @@ async def test_a_cancelled_second_try_gives_its_slot_back() -> None:
         assert await read(await rig.upstream.send(rig.request())) == b"ok"
 
 
-async def test_a_cancelled_first_try_is_not_tried_again() -> None:
-    async with over_http(kept_then(mute, serve), max_connections=1) as rig:
+async def test_a_cancelled_first_try_is_not_tried_again(net: Network) -> None:
+    async with net.over(kept_then(mute, serve), max_connections=1) as rig:
         await warmed(rig)
         rig.log.arrived.clear()
         async with asyncio.TaskGroup() as group:
@@ -238,8 +240,8 @@ async def test_a_cancelled_first_try_is_not_tried_again() -> None:
         assert (sending.cancelled(), rig.log.connections) == (True, 1)
 
 
-async def test_closing_the_adapter_ends_a_request_on_a_kept_connection() -> None:
-    async with over_http(kept_then(mute, serve)) as rig:
+async def test_closing_the_adapter_ends_a_request_on_a_kept_connection(net: Network) -> None:
+    async with net.over(kept_then(mute, serve)) as rig:
         await warmed(rig)
         rig.log.arrived.clear()
         async with asyncio.TaskGroup() as group:
@@ -249,7 +251,7 @@ async def test_closing_the_adapter_ends_a_request_on_a_kept_connection() -> None
         assert (failing.result(), rig.log.connections) == ((Fault.RESET, True), 1)
 
 
-async def test_a_server_that_went_away_is_a_connect_fault_of_a_request_that_was_sent() -> None:
+async def test_a_server_that_went_away_is_a_connect_fault_of_a_request_that_was_sent(net: Network) -> None:
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"{}")
         writer.write(ANSWER)
@@ -259,7 +261,7 @@ async def test_a_server_that_went_away_is_a_connect_fault_of_a_request_that_was_
 
     listener = await asyncio.start_server(handle, "127.0.0.1", 0)
     provider = Provider(id="p", base_url=f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}")
-    rig = Rig(HttpxUpstream(env={}), provider, Log())
+    rig = Rig(net.make(), provider, Log())
     assert await failure(await warmed(rig)) == (Fault.CONNECT, True)
     await rig.upstream.aclose()
 

@@ -38,6 +38,10 @@ class UpstreamResponse(Protocol):
     def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives, content-encoding undone. Raises UpstreamFailed."""
 
+    @property
+    def whole(self) -> bytes | None:
+        """The whole decoded body if it is known to be there, so that `chunks` need not be asked; else None."""
+
     async def aclose(self) -> None:
         """Close the response and free the connection; safe to call twice and after cancellation."""
 

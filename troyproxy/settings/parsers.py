@@ -227,7 +227,9 @@ PARSERS: Final[Mapping[str, Rule]] = MappingProxyType(
         "leak": _choice("tool-leak mode", *map(str, LeakMode)),
         "auto_models": _choice("`all`: every model of a provider is in the pool of `auto`", "default", "all"),
         "auto_exploration": _number(0, 1, "share of `auto` plans that try another candidate than the best (0 = none)"),
-        "transport": _choice("upstream transport", "httpx"),
+        "transport": _choice(
+            "upstream transport: `fast` pools connections of its own, `httpx` uses that library", "fast", "httpx"
+        ),
         "retry_timeouts": _choice("`never`: a timeout after the body was sent ends the walk", "member", "never"),
         "usage_days": _whole(0, 36_500, "days that usage rows are kept (0 = for ever); daily sums stay"),
         "metrics_models": _whole(1, 100_000, "distinct model labels per process, then `other`"),

@@ -57,7 +57,7 @@ class Settings:
     auto_models: str = "default"
     """``default`` or ``all``."""
     auto_exploration: float = 0.05
-    transport: str = "httpx"
+    transport: str = "fast"
     retry_timeouts: str = "member"
     """``member`` or ``never``."""
     usage_days: int = 90

@@ -57,6 +57,8 @@ class AsgiUpstream:
 class AsgiResponse:
     """A response in transit; the app runs until it ends or `aclose`."""
 
+    whole: bytes | None = None  # an app's answer comes piece by piece
+
     def __init__(self, status: int, headers: Headers, exchange: _Exchange, task: asyncio.Task[None]) -> None:
         self.status = status
         self.headers, self._body = decoded(status, headers, exchange.body)

@@ -21,7 +21,6 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
-from typing import Final
 
 import httpx
 
@@ -29,13 +28,9 @@ from troyproxy.ports import Headers, UpstreamFailed, UpstreamRequest, UpstreamRe
 from troyproxy.resilience.faults import Fault
 from troyproxy.upstream.decoding import decoded
 from troyproxy.upstream.failures import PROGRESS, Progress, failures
-from troyproxy.upstream.pools import Pool, Pools, basic
-from troyproxy.wire.headers import USER_AGENT
-
-OURS: Final = frozenset({b"host", b"content-length", b"transfer-encoding", b"connection", b"expect"})
-"""Framing is written here, never taken from the caller."""
-KEEPALIVE_S: Final = 4.0
-"""How long an idle connection is kept: less than the 5 s after which common servers close theirs."""
+from troyproxy.upstream.pools import Pool, Pools
+from troyproxy.upstream.terms import KEEPALIVE_S, MAX_CONNECTIONS, OURS, basic
+from troyproxy.wire.heads import USER_AGENT
 
 
 class HttpxUpstream:
@@ -45,7 +40,7 @@ class HttpxUpstream:
         self,
         *,
         env: Mapping[str, str] | None = None,
-        max_connections: int = 512,
+        max_connections: int = MAX_CONNECTIONS,
         keepalive_s: float = KEEPALIVE_S,
     ) -> None:
         """*env* gives the proxy variables (default: the process's); *max_connections* bounds each provider's pool.
@@ -98,6 +93,8 @@ async def _try(pool: Pool, request: UpstreamRequest, progress: Progress) -> http
 
 class HttpxResponse:
     """A response in transit; it owns its connection until `aclose` or the end of the body."""
+
+    whole: bytes | None = None  # the library does not tell
 
     def __init__(self, response: httpx.Response, source: _Source, resources: AsyncExitStack) -> None:
         raw: Headers = tuple((name.lower(), value) for name, value in response.headers.raw)

@@ -6,13 +6,11 @@ there is no cookie jar, no netrc, no redirect, and the library adds no header of
 
 from __future__ import annotations
 
-import base64
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
-from urllib.parse import unquote, urlsplit
-from urllib.request import proxy_bypass_environment  # type: ignore[attr-defined]  # typeshed lacks it
+from urllib.parse import urlsplit
 
 import aiohttp
 import httpx
@@ -23,6 +21,8 @@ from troyproxy.ports import Headers, UpstreamFailed
 from troyproxy.resilience.faults import Fault
 from troyproxy.upstream.connections import Connector
 from troyproxy.upstream.failures import Progress, failures, tracing
+from troyproxy.upstream.proxies import proxy_for, proxy_variables
+from troyproxy.upstream.terms import basic
 
 MAX_HEADER_BYTES: Final = 1 << 15
 """One response header line; some vendors send long policies."""
@@ -56,8 +56,7 @@ class Pools:
     """
 
     def __init__(self, env: Mapping[str, str], *, max_connections: int, keepalive_s: float) -> None:
-        # Read once: os.environ decodes every variable at each look, and this is asked for each request.
-        self._env = {name: value for name, value in env.items() if name.lower().endswith("_proxy")}
+        self._env = proxy_variables(env)
         self._max_connections = max_connections
         self._keepalive_s = keepalive_s
         self._current: dict[str, Pool] = {}
@@ -137,21 +136,3 @@ def _proxy(address: str) -> httpx.Proxy:
         url = httpx.URL(address)
     headers = [(b"proxy-authorization", basic(url.userinfo))] if url.userinfo else []
     return httpx.Proxy(url.copy_with(userinfo=b""), headers=headers)
-
-
-def basic(userinfo: bytes) -> bytes:
-    """Return the header value of ``user:password`` as it stands in a URL."""
-    return b"Basic " + base64.b64encode(unquote(userinfo.decode("ascii")).encode())
-
-
-def proxy_for(url: str, env: Mapping[str, str]) -> str | None:
-    """Return the proxy that *env* names for *url*, or None. Lower-case variables win, as in curl."""
-    proxies = {
-        name.lower().removesuffix("_proxy"): value
-        for name, value in sorted(env.items())  # upper case sorts first, so lower case overrides it
-        if name.lower().endswith("_proxy") and value
-    }
-    parts = urlsplit(url)
-    if parts.hostname is None or proxy_bypass_environment(parts.netloc.rpartition("@")[2], proxies):
-        return None
-    return proxies.get(parts.scheme) or proxies.get("all")

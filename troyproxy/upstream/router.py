@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 
 from starlette.types import ASGIApp
 
@@ -20,11 +20,11 @@ class RoutedUpstream:
         self._http = http
         self._apps = {name: AsgiUpstream(app) for name, app in apps.items()}
 
-    async def send(self, request: UpstreamRequest) -> UpstreamResponse:
-        """Send *request* where its provider lives."""
+    def send(self, request: UpstreamRequest) -> Coroutine[object, None, UpstreamResponse]:
+        """Send *request* where its provider lives."""  # no coroutine of its own: this is on every request's way
         if request.provider.app is None:
-            return await self._http.send(request)
-        return await self._app(request.provider.app).send(request)
+            return self._http.send(request)
+        return self._app(request.provider.app).send(request)
 
     async def aclose(self) -> None:
         """End every call into an app, then close the pools."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from troyproxy.upstream.pools import proxy_for
+from troyproxy.upstream.proxies import proxy_for
 
 ENV = {"HTTPS_PROXY": "http://upper", "https_proxy": "http://lower", "NO_PROXY": "internal.example,127.0.0.1:9"}
 
