@@ -104,7 +104,7 @@ class Pool:
         """Ask for one completion; ``x_troy_mode="fast"`` is a header. A second has passed since the last one."""
         self.clock.move(1.0)
         body = {"model": model, "messages": [{"role": "user", "content": text}], "max_tokens": 1000}
-        with patch("troyproxy.api.edge.secrets.randbits", return_value=SEED):
+        with patch("troyproxy.api.edge.seed_in", return_value=SEED):
             return await self.house.post("/v1/chat/completions", body, authorization=f"Bearer {key}", **headers)
 
     async def first(self, model: str = "auto", key: str = KEY, **headers: str) -> str:

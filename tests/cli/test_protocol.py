@@ -12,7 +12,7 @@ import pytest
 import uvicorn
 
 from troyproxy.cli import protocol
-from troyproxy.cli.protocol import Connection
+from troyproxy.cli.protocol import Connection, ServerConfig
 from troyproxy.cli.server import server_config
 from troyproxy.proxy.answers import Receive, Send
 from troyproxy.proxy.call import Scope
@@ -75,7 +75,7 @@ class Waiting(App):
 async def serving(app: App, **options: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
     """Serve *app* on loopback and yield one connection to it."""
     server = uvicorn.Server(
-        uvicorn.Config(app, http=Connection, ws="none", lifespan="off", log_config=None, **options)  # type: ignore[arg-type]  # by name
+        ServerConfig(app, http=Connection, ws="none", lifespan="off", log_config=None, **options)  # type: ignore[arg-type]  # by name
     )
     app.server = server
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -18,7 +18,6 @@ from troyproxy.errors import ConfigError, RateLimited
 from troyproxy.leaks.gate import GateVerdict
 from troyproxy.leaks.policy import Leak
 from troyproxy.middleware.auth_guard import AuthGuard
-from troyproxy.middleware.bridge import Bridge
 from troyproxy.middleware.effort_resolver import EffortResolver
 from troyproxy.middleware.preflight import Preflight
 from troyproxy.middleware.tool_leak_guard import ToolLeakGuard
@@ -41,7 +40,8 @@ def providers() -> list[Provider]:
 def new_call(**fields: object) -> Call:
     payload = ask(**fields)
     call = Call(request_id="req_1", at=0, started=0, route="/v1/chat/completions", snapshot=build(providers()))
-    call.body, call.payload = json.encode(payload), payload
+    call.body = json.encode(payload)
+    call.take(payload)
     return call
 
 
@@ -213,32 +213,16 @@ async def test_the_injector_leaves_the_body_to_the_members() -> None:
     assert (call.body, call.usage_wanted) == (before, True)
 
 
-async def test_the_bridge_fills_the_call() -> None:
+async def test_a_key_that_is_known_is_not_asked_for() -> None:
+    key = Key(id="k", name="k", digest=b"")
+
+    async def authenticate(scope: Scope) -> Key | None:
+        raise AssertionError(scope)
+
     call = new_call()
-    body, call.body, call.payload = call.body, b"", {}
-    endpoint = Endpoint(call, streaming("alpha", DONE))
-    await drive(Bridge(endpoint), put_call(http_scope(), call), request_body(body, cuts=[3]))
-    assert (call.body, call.payload) == (body, ask())
-
-
-async def test_the_bridge_refuses_and_writes_it_down() -> None:
-    call = new_call()
-    bridged = Bridge(Endpoint(call, streaming("alpha", DONE)))
-    exchange = await drive(bridged, put_call(http_scope(), call), request_body())
-    assert (exchange.status, call.ledger.refused, call.ledger.lines) == (400, True, ["refused: 400 invalid_json"])
-
-
-async def test_the_bridge_notes_a_client_that_left_while_sending() -> None:
-    call = new_call()
-    endpoint = Endpoint(call, streaming("alpha", DONE))
-    exchange = await drive(Bridge(endpoint), put_call(http_scope(), call), [{"type": "http.disconnect"}])
-    assert (exchange.sent, call.client_left, endpoint.calls) == ([], True, [])
-
-
-async def test_the_bridge_passes_what_is_no_call() -> None:
-    call = new_call()
-    exchange = await drive(Bridge(Endpoint(call, streaming("alpha", DONE))), http_scope())
-    assert exchange.body == DONE
+    app = Endpoint(call, streaming("alpha", DONE))
+    await run(AuthGuard(app, authenticate=authenticate, known=lambda _: key), call)
+    assert (call.key, app.calls) == (key, [call])
 
 
 async def test_the_guard_puts_the_key_into_the_call() -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.middleware.apps import TOOLS
 from troyproxy.catalog.combos import Combo
@@ -12,7 +16,7 @@ from troyproxy.catalog.snapshot import Snapshot, build
 from troyproxy.errors import InvalidRequest
 from troyproxy.leaks.modes import LeakMode
 from troyproxy.leaks.options import Exhausted, Options, Scope
-from troyproxy.middleware.leak_mode import ModeChoice
+from troyproxy.middleware.leak_mode import Calm, ModeChoice
 from troyproxy.proxy.call import Call
 from troyproxy.routing.names import NameKind, Resolution
 
@@ -162,3 +166,49 @@ def test_a_history_of_calls_is_guarded_only_where_somebody_wants_it(
     modes = ModeChoice(call, SUPPRESS)
     assert modes.never is never
     assert (modes.policy("alpha") is None) is never
+
+
+SAID: Final = st.sampled_from([None, {"scrub_with_history": True}, {"scrub_with_history": False}, {"mode": "off"}])
+
+
+@given(
+    tools=st.sampled_from([{}, {"tools": []}, {"tools": TOOLS}, {"functions": TOOLS}, {"messages": []}]),
+    provider=SAID,
+    whole=SAID,
+    key=SAID,
+    combo=SAID,
+    header=st.sampled_from([None, "off", "auto"]),
+    layer=st.booleans(),
+)
+def test_who_is_told_at_once_that_nobody_wants_anything_would_be_told_so_anyway(
+    *,
+    tools: dict[str, object],
+    provider: dict[str, object] | None,
+    whole: dict[str, object] | None,
+    key: dict[str, object] | None,
+    combo: dict[str, object] | None,
+    header: str | None,
+    layer: bool,
+) -> None:
+    pictured = build([Provider(id="alpha", auth=NO_AUTH, app="inner", leak=provider)], leak=whole)
+    call = Call("r", 0, 0, "/", snapshot=pictured, payload=dict(tools))
+    call.headers = ((b"x-troy-leak-mode", header.encode()),) if header is not None else ()
+    call.key = Key(id="k", name="k", digest=b"", leak=key or {})
+    named = Combo(id="c", name="c", members=(), config={"leak": combo} if combo is not None else {})
+    call.resolution = Resolution(NameKind.COMBO, "c", "c", combo=named)
+    options = Options(scrub_with_history=layer)
+    modes = ModeChoice(call, SUPPRESS, options)
+    assert modes.never or not Calm(options).about(call)
+
+
+def test_most_requests_are_told_at_once_and_after_a_reload_by_the_new_snapshot() -> None:
+    calm, call = Calm(Options()), Call("r", 0, 0, "/", snapshot=snapshot(alpha=None))
+    before = calm.about(call)
+    call.snapshot = snapshot(alpha={"scrub_with_history": True})
+    assert (before, calm.about(call)) == (True, False)
+
+
+@pytest.mark.parametrize("header", ["nonsense", "off"])
+def test_a_header_is_always_read(header: str) -> None:
+    call = Call("r", 0, 0, "/", headers=((b"x-troy-leak-mode", header.encode()),))
+    assert not Calm(Options()).about(call)

@@ -7,22 +7,23 @@ by a layer and a bug of ours included.
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Callable
 from typing import Final
 
 from troyproxy.accounting.limits import Standing
 from troyproxy.accounting.records import Traced
-from troyproxy.api.outermost import answering_bugs
-from troyproxy.api.request_id import ASGIApp, new_request_id
+from troyproxy.api.outermost import bug
+from troyproxy.api.request_id import Noise, timed_request_id
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.ports import Clock, Headers, Observer, UsageSink
-from troyproxy.proxy.answers import Message, Receive, Send
-from troyproxy.proxy.call import Call, Scope, put_call, raw_headers
+from troyproxy.proxy.answers import Receive, Send, send_error
+from troyproxy.proxy.call import Call, Scope, peer_of, put_call, raw_headers
+from troyproxy.proxy.ledger import Ledger
 from troyproxy.proxy.policy import WalkPolicy
-from troyproxy.proxy.report import RATES, rate_headers, story
+from troyproxy.proxy.report import ATTEMPTS, RATES, rate_headers, story
 from troyproxy.proxy.rows import row_of
+from troyproxy.proxy.stage import ASGIApp, Stage, straight, told
 
 UPSTREAM_PATHS: Final = {
     "/v1/chat/completions": "/chat/completions",
@@ -52,36 +53,48 @@ class Edge:
         standing: Callable[[Key], tuple[Standing, ...]] | None = None,
         traced: Callable[[Headers], Traced | None] = lambda _: None,
     ) -> None:
-        self.app = answering_bugs(app)
+        self.app, self._inner = app, straight(app)
+        self._asks = isinstance(app, Stage)
         self._route, self._snapshot, self._clock = route, snapshot, clock
+        self._path, self._named = UPSTREAM_PATHS[route], "{path}" in route
         self._observer, self._usage, self._policy = observer, usage, policy
-        self._standing, self._traced = standing, traced
+        self._standing, self._traced, self._noise = standing, traced, Noise()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = self._new_call(scope)
         self._observer.request_started()
         try:
-            await self.app(put_call(scope, call), receive, self._telling(call, send))
+            # Our own layers ask the call for what belongs into a head; what is not ours is asked for it.
+            await self._inner(call, put_call(scope, call), receive, send if self._asks else told(call, send))
         except asyncio.CancelledError:
             # The server took the request away: a stream was told so, anything else has nobody left to answer.
             call.client_left = not call.ledger.truncated
             raise
+        except Exception:
+            if not call.begun:
+                await send_error(told(call, send), bug())
+            raise  # the server logs it
         finally:
             self._close(call)
 
     def _new_call(self, scope: Scope) -> Call:
-        headers = raw_headers(scope)
+        peer, noise, policy = peer_of(scope), self._noise.take(15), self._policy
+        headers = raw_headers(scope) if peer is None else tuple(scope["headers"])
+        now = self._clock.now()
         return Call(
-            request_id=new_request_id(),
-            at=self._clock.now(),
+            request_id=timed_request_id(now, noise[8:]),
+            at=now,
             started=self._clock.monotonic(),
             route=self._route,
-            upstream_path=UPSTREAM_PATHS[self._route].replace("{path}", scope.get("path_params", {}).get("path", "")),
+            upstream_path=self._path.replace("{path}", scope["path_params"]["path"]) if self._named else self._path,
             headers=headers,
             snapshot=self._snapshot(),
-            seed=secrets.randbits(64),
-            quiet=self._policy.expose == "id",
+            seed=seed_in(noise),
+            quiet=policy.expose == "id",
+            ledger=Ledger(told=policy.trace),
             traced=self._traced(headers),
+            peer=peer,
+            complete=self._complete,
         )
 
     def _close(self, call: Call) -> None:
@@ -94,6 +107,17 @@ class Edge:
             end = f"end {row.status} {row.outcome} after {row.duration_ms:.0f} ms"
             self._observer.trace(call.request_id, [*call.ledger.lines, end])
 
+    def _complete(self, call: Call, given: Headers) -> list[tuple[bytes, bytes]]:
+        """Return a head with the request's story, where the walk has not told it, and where the key stands."""
+        headers = list(given)
+        for name, _ in headers:
+            if name == ATTEMPTS:  # told; not so in a head that went out before anybody answered
+                break
+        else:
+            headers += story(call, self._policy, known={name for name, _ in headers})
+        rates = self._rates(call)
+        return [*(pair for pair in headers if not pair[0].startswith(RATES)), *rates] if rates else headers
+
     def _rates(self, call: Call) -> Headers:
         """Return where the caller's key stands. An answer from before its admission has what is known by now."""
         key = call.key
@@ -101,18 +125,7 @@ class Edge:
             return ()
         return rate_headers(call.standing if call.standing is not None else self._standing(key))
 
-    def _telling(self, call: Call, send: Send) -> Send:
-        """Return a `Send` that notes the status, and tells the story where the walk has not told it."""
 
-        async def send_told(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                call.ledger.note_status(message["status"])
-                rates = self._rates(call)
-                headers = list(message.get("headers", ()))
-                headers = [pair for pair in headers if not (rates and pair[0].startswith(RATES))]
-                known = {name for name, _ in headers}
-                added = story(call, self._policy, known=known)
-                message = {**message, "headers": [*headers, *added, *rates]}
-            await send(message)
-
-        return send_told
+def seed_in(noise: bytes) -> int:
+    """Return what the strategies' chance of one request begins with."""
+    return int.from_bytes(noise[:8], "big")

@@ -32,8 +32,9 @@ class Gateway:
         if scope["type"] == "lifespan":
             await _lifespan(self.life, receive, send)
         elif scope["type"] == "http":
-            await self.ready()
-            await self.table(scope, receive, send)
+            if not self.life.started:
+                await self.ready()
+            await self.table.serve(scope, receive, send)
         elif scope["type"] == "websocket":
             await receive()
             await send({"type": "websocket.close", "code": 1000, "reason": ""})

@@ -71,5 +71,9 @@ def preflights(routes: Iterable[Route], origins: Collection[str]) -> list[Route]
 def _internal_error(request: Request, exc: Exception) -> Response:
     """Answer in the one envelope; the server logs the bug, the client learns nothing of it."""
     del request, exc
-    envelope = TroyError("the gateway failed on this request").envelope()
-    return JSONResponse(envelope, status_code=500, headers={"cache-control": "no-store"})
+    return JSONResponse(bug().envelope(), status_code=500, headers={"cache-control": "no-store"})
+
+
+def bug() -> TroyError:
+    """Return what a client is told of a bug of ours."""
+    return TroyError("the gateway failed on this request")

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Awaitable, Callable
+from os import urandom
+from typing import Final
 
 from troyproxy.proxy.answers import Message, Receive, Send
 from troyproxy.proxy.call import Scope
 from troyproxy.proxy.report import REQUEST_ID
 
+DRAWN: Final = 3000
+"""Bytes that are drawn at once."""
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def new_request_id() -> str:
     """Return a fresh id."""
-    return f"req_{secrets.token_hex(12)}"
+    return f"req_{urandom(12).hex()}"
+
+
+class Noise:
+    """Random bytes, drawn from the system many at a time: each time it is asked, other threads get their turn."""
+
+    def __init__(self) -> None:
+        self._drawn, self._at = b"", 0
+
+    def take(self, size: int) -> bytes:
+        """Return *size* bytes that nobody else gets."""
+        begin, end = self._at, self._at + size
+        if end > len(self._drawn):
+            self._drawn, begin, end = urandom(DRAWN), 0, size
+        self._at = end
+        return self._drawn[begin:end]
+
+
+def timed_request_id(at: float, noise: bytes) -> str:
+    """Return the id of a request that arrived at *at* (unix seconds); *noise* is seven random bytes.
+
+    Such ids sort by time. What is stored under them goes to the end of the database's index, not all over it.
+    """
+    return f"req_{int(at * 1000):011x}{noise.hex()[1:]}"
 
 
 def naming(send: Send, request_id: str) -> Send:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -32,6 +32,8 @@ class RoutingTable:
         """*around* wraps the refusals below ``/v1/``, as it wraps the routes there: a page may read them, too."""
         self.routes = tuple(routes)
         self._around = around
+        self._served: dict[tuple[str, str], ASGIApp] = {}
+        """What is served at once: by method and whole path."""
         self._exact: dict[str, dict[str, ASGIApp]] = {}
         self._templates: list[tuple[list[str], str, ASGIApp]] = []
         for route in self.routes:
@@ -39,6 +41,7 @@ class RoutingTable:
                 self._templates.append((route.path.split("/"), route.method, route.app))
             else:
                 self._exact.setdefault(route.path, {})[route.method] = route.app
+                self._served[route.method, route.path] = route.app
 
     def find(self, method: str, path: str) -> tuple[ASGIApp | None, dict[str, str], list[str]]:
         """Return the app (None when there is none), its parameters, and the methods that the path knows."""
@@ -52,7 +55,15 @@ class RoutingTable:
         return found, params, sorted({*methods, *(("HEAD",) if "GET" in methods else ())})
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self.serve(scope, receive, send)
+
+    def serve(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Serve a request; what is returned is to be awaited at once."""
         path = local_path(scope)
+        app = self._served.get((scope["method"], path))
+        return app(scope, receive, send) if app is not None else self._look(path, scope, receive, send)
+
+    async def _look(self, path: str, scope: Scope, receive: Receive, send: Send) -> None:
         app, params, methods = self.find(scope["method"], path)
         if app is None:
             app = Refusal(_refused(scope["method"], path, methods))

@@ -18,11 +18,23 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import urllib.parse
+from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from functools import cached_property
+from typing import Any, Final, cast
 
-from uvicorn._types import ASGI3Application
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+import httptools
+import uvicorn
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from troyproxy.cli.exchange import Exchange, Serve
+from troyproxy.cli.forwarded import PREFIX, Forwarded
+from troyproxy.cli.line import Line, Lowered, Names
+from troyproxy.proxy.call import Scope
 
 MAX_HEAD: Final = 1 << 21
 """Bytes that may come without the end of a head or a byte of a body. A wrong key of a megabyte is still told that."""
@@ -37,63 +49,193 @@ TOO_LARGE: Final = (
 )
 
 
+class ServerConfig(uvicorn.Config):
+    """What uvicorn is told of a server whose connections are `Connection`s."""
+
+    stopping: Callable[[], bool] = staticmethod(lambda: False)
+    """Whether the server is about to stop: every answer then is the last of its connection."""
+    requests: Serve | None = None
+    """What serves requests, where the app as a whole only tells them from a lifespan."""
+
+    @cached_property
+    def names(self) -> Names:
+        """The names of headers that answers had so far."""
+        return Names()
+
+    @cached_property
+    def lowered(self) -> Lowered:
+        """The names of headers that requests had so far."""
+        return Lowered()
+
+
 class Connection(HttpToolsProtocol):
     """One client connection."""
 
-    _unused = 0
-    """Bytes since something came of them."""
-    _in_head = False
-    _served: RequestResponseCycle | None = None
-    """The latest request whose turn came; `cycle` is the latest that was read."""
-    _ending = False
-    """The next request is the last."""
+    cycle: Exchange  # type: ignore[assignment]  # stands in the place of uvicorn's own
+    """The latest request that was read; None before the first one."""
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._stopping, self._names, self._lowered = config.stopping, config.names, config.lowered
+        self._forwards = Forwarded(self.app)
+        self._plain = config.requests or cast("Serve", self._forwards.app)
+        self._versions = {"version": self.asgi_version, "spec_version": "2.3"}
+        self._unused = 0
+        """Bytes since something came of them."""
+        self._in_head = self._forwarded = False
+        self._served: Exchange | None = None
+        """The latest request whose turn came."""
+        self._ahead: deque[Exchange] = deque()
+        """Requests that wait for their turn."""
+        self._ending = False
+        """The next request is the last."""
+        self._quiet_since = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._url: bytes | None = None
+        self._target = ("", b"", b"")
+
+    # What the network tells.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Wait for the first request no longer than for any other."""
         super().connection_made(transport)
+        self._line = Line(
+            transport, self.flow, self.loop, self.logger, self.server_state, self._names, self._stopping, self._complete
+        )
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request that is served, also when others wait behind it."""
-        if self._served is not None and not self._served.response_complete:
-            self._served.disconnected = True
-            self._served.message_event.set()
-        self.pipeline.clear()
-        super().connection_lost(exc)
+        if self._served is not None:
+            self._served.lost()
+        self._ahead.clear()
+        self.connections.discard(self)
+        self.flow.resume_writing()
+        if self._timer is not None:
+            self._timer.cancel()
+        if exc is None:
+            self.transport.close()
+        self.parser = None  # type: ignore[assignment]  # as uvicorn has it
 
     def data_received(self, data: bytes) -> None:
         """Parse what came."""
         self._unused += len(data)
-        super().data_received(data)
-        if self.transport.is_closing():
-            return
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError:
+            self._malformed()
+        except httptools.HttpParserUpgrade:
+            self._unsupported_upgrade_warning()
         if self._unused > MAX_HEAD:
             self._refuse()
-        elif self._idle:
+        elif self.cycle is None or self.cycle.response_complete:
             self._wait()
 
     def on_message_begin(self) -> None:
         """Begin a request."""
-        super().on_message_begin()
         self._unused, self._in_head = 0, True
+        self._forwarded = self.expect_100_continue = False
+        self.url, self.headers = b"", []
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; a trailer is dropped."""
         if self._in_head:
-            super().on_header(name, value)
+            name = self._lowered[name]
+            self.headers.append((name, value))
+            if name == b"expect":
+                self.expect_100_continue = value.lower() == b"100-continue"
+            elif name[:12] == PREFIX:
+                self._forwarded = True
 
     def on_headers_complete(self) -> None:
         """Serve the request."""
         self._unused, self._in_head = 0, False
-        super().on_headers_complete()
-        self.cycle.keep_alive = self.cycle.keep_alive and not self._ending
-        if self.pipeline and len(self.pipeline) <= MAX_AHEAD:
-            self.flow.resume_reading()
+        before, version = self.cycle, self.parser.get_http_version()
+        scope = self._scope(version)
+        if self._forwarded:
+            self._forwards.read(scope)
+        self.cycle = Exchange(
+            self._line,
+            scope,
+            self._plain,
+            keep_alive=not self._ending and version != "1.0" and self.parser.should_keep_alive(),
+            expects_continue=self.expect_100_continue,
+        )
+        if before is None or before.response_complete:
+            self._serve(self.cycle)
+            return
+        self._ahead.append(self.cycle)
+        if len(self._ahead) > MAX_AHEAD:
+            self.flow.pause_reading()
+
+    def _scope(self, version: str) -> Scope:
+        path, raw_path, query = self._target if self.url == self._url else self._new_target()
+        return {
+            "type": "http",
+            "asgi": self._versions,
+            "http_version": version,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "method": self.parser.get_method().decode("ascii"),
+            "root_path": self.root_path,
+            "path": path,
+            "raw_path": raw_path,
+            "query_string": query,
+            "headers": self.headers,
+            "state": self.app_state.copy(),
+        }
+
+    def _new_target(self) -> tuple[str, bytes, bytes]:
+        """Return what the request's URL says. Most clients ask for the same one again and again."""
+        parsed = httptools.parse_url(self.url)
+        path = urllib.parse.unquote(parsed.path.decode("ascii"))
+        self._target = self.root_path + path, self.root_path.encode("ascii") + parsed.path, parsed.query or b""
+        self._url = self.url
+        return self._target
 
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""
         self._unused = 0
-        super().on_body(body)
+        if not self.cycle.response_complete and self.cycle.take(body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+
+    def on_message_complete(self) -> None:
+        """End a request."""
+        if not self.cycle.response_complete:
+            self.cycle.whole()
+
+    # What becomes of it.
+
+    def pause_writing(self) -> None:
+        """Let the answer wait: its client does not read."""
+        super().pause_writing()
+        if self._served is not None:
+            self._served.paused = True
+
+    def resume_writing(self) -> None:
+        """Let it go on."""
+        super().resume_writing()
+        if self._served is not None:
+            self._served.paused = False
+
+    def _complete(self) -> None:
+        """Serve the next request, or wait for it."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        if self.flow.read_paused:
+            self.flow.resume_reading()
+        if self._ahead:
+            self._serve(self._ahead.popleft())
+        else:
+            self._wait()
 
     def shutdown(self) -> None:
         """End after what is served now. Without that: at once, but for a client whose request may be on its way."""
@@ -101,31 +243,50 @@ class Connection(HttpToolsProtocol):
             super().shutdown()
             return
         self._ending = True
-        self.loop.call_later(LAST_S, self._end_if_idle)
+        self.loop.call_later(LAST_S, self._end)
 
     @property
     def _awaited(self) -> bool:
         """Whether a request is on its way, as far as can be known: begun, or with the system, or the first one."""
         return self.cycle is None or self._in_head or _waits(self.transport)
 
-    def _end_if_idle(self) -> None:
+    def _end(self) -> None:
         if self._idle:
             self.transport.close()
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+    def _serve(self, cycle: Exchange) -> None:
         self._served = cycle
-        super()._start_asgi_task(cycle, app)
+        cycle.start()
 
     @property
     def _idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete
 
     def _wait(self) -> None:
-        """Close the connection unless something comes, or begins to be served, within the keep-alive time."""
-        self._unset_keepalive_if_required()
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        """Close the connection unless something comes, or begins to be served, within the keep-alive time.
+
+        There is one timer; it looks again later when something came meanwhile.
+        """
+        self._quiet_since = self.loop.time()
+        if self._timer is None:
+            self._timer = self.loop.call_later(self.timeout_keep_alive, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        left_s = self._quiet_since + self.timeout_keep_alive - self.loop.time()
+        if self._idle and left_s <= 0:
+            self.transport.close()
+        elif self._idle:
+            self._timer = self.loop.call_later(left_s, self._look)
+
+    def _malformed(self) -> None:
+        said = "Invalid HTTP request received."
+        self.logger.warning(said)
+        self.send_400_response(said)
 
     def _refuse(self) -> None:
+        if self.transport.is_closing():
+            return
         if self._in_head and self._idle:
             self.transport.write(TOO_LARGE)
         self.transport.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import math
 import signal
 import socket
@@ -22,7 +23,7 @@ import uvicorn
 from troyproxy.api.gateway import ASGIApp, Gateway
 from troyproxy.api.routing_table import Route, RoutingTable
 from troyproxy.cli.prefix import Prefixed
-from troyproxy.cli.protocol import Connection
+from troyproxy.cli.protocol import Connection, ServerConfig
 from troyproxy.settings.values import Settings
 
 KEEP_ALIVE_S: Final = 75
@@ -30,12 +31,13 @@ METRICS: Final = "/metrics"
 TICK_S: Final = 0.05
 
 
-def server_config(app: ASGIApp, settings: Settings, *, lifespan: bool = True) -> uvicorn.Config:
+def server_config(app: ASGIApp, settings: Settings, *, lifespan: bool = True) -> ServerConfig:
     """Return how uvicorn serves *app*."""
-    return uvicorn.Config(
+    return ServerConfig(
         Prefixed(app, settings.root_path) if settings.root_path else app,
         log_config=None,
         access_log=False,
+        interface="asgi3",
         http=Connection,
         ws="none",
         lifespan="on" if lifespan else "off",
@@ -60,19 +62,20 @@ class Server(uvicorn.Server):
 
     def __init__(
         self,
-        config: uvicorn.Config,
+        config: ServerConfig,
         on_start: Callable[[], Awaitable[None]],
         on_stop: Callable[[], None],
         *,
         drain_s: float = 0.0,
     ) -> None:
         super().__init__(config)
-        self._on_start, self._on_stop, self._drain_s = on_start, on_stop, drain_s
+        self._served, self._on_start, self._on_stop, self._drain_s = config, on_start, on_stop, drain_s
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen."""
         await super().startup(sockets)
         await self._on_start()
+        gc.freeze()  # what is here by now stays: to look through it again and again would stop every stream
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Take a signal."""
@@ -104,7 +107,7 @@ class Server(uvicorn.Server):
         return waiting
 
     def _protocol(self) -> Connection:
-        return Connection(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
+        return Connection(config=self._served, server_state=self.server_state, app_state=self.lifespan.state)
 
 
 def _not_taken(listener: socket.socket) -> Iterator[socket.socket]:

@@ -6,7 +6,7 @@ errors. A compressed answer cannot be read, so it passes as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from troyproxy.middleware.bodies import BodyEditor, EditBody
@@ -20,21 +20,32 @@ PLAIN: Final = frozenset({b"", b"identity"})
 class AnswerEditor:
     """A `Send` for one response."""
 
-    def __init__(self, call: Call, send: Send, frames: EditFrames, body: EditBody) -> None:
+    def __init__(
+        self,
+        call: Call,
+        send: Send,
+        frames: EditFrames,
+        body: EditBody,
+        spares: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """*spares*: whether a JSON body needs no look, as known when its head comes."""
         self._call, self._send = call, send
-        self._frames, self._body = frames, body
+        self._frames, self._body, self._spares = frames, body, spares
         self._editor = send
 
-    async def __call__(self, message: Message) -> None:
+    def __call__(self, message: Message) -> Awaitable[None]:
         if message["type"] == "http.response.start":
             self._editor = self._chosen(message.get("headers", ()))
-        await self._editor(message)
+        return self._editor(message)
 
     def _chosen(self, headers: Iterable[tuple[bytes, bytes]]) -> Send:
-        fields = {name.lower(): value.strip().lower() for name, value in headers}
-        kind = fields.get(b"content-type", b"")
-        if fields.get(b"content-encoding", b"") not in PLAIN:
-            return self._send
+        kind = b""
+        for name, value in headers:
+            field = name.lower()
+            if field == b"content-type":
+                kind = value.strip().lower()
+            elif field == b"content-encoding" and value.strip().lower() not in PLAIN:
+                return self._send
         if kind.startswith(b"text/event-stream"):
             return FrameEditor(self._call, self._send, self._frames)
-        return BodyEditor(self._send, self._body) if b"json" in kind else self._send
+        return BodyEditor(self._send, self._body) if b"json" in kind and not self._spares() else self._send

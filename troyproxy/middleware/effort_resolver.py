@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from troyproxy.middleware import alone
-from troyproxy.middleware.layer import MAX_BODY, ASGIApp, Layer
+from troyproxy.middleware.layer import MAX_BODY, Layer
 from troyproxy.proxy.call import CHAT_PATH, Call
+from troyproxy.proxy.resolutions import Resolutions
+from troyproxy.proxy.stage import ASGIApp
 from troyproxy.routing.effort import adapt, decide
-from troyproxy.routing.names import resolve
 
 NO_MODELS: Final[alone.Models] = {}
 
@@ -30,18 +31,20 @@ class EffortResolver(Layer):
     ) -> None:
         super().__init__(app, max_body=max_body)
         self._alone = alone.snapshot_of(models, default_effort)
+        self._resolutions = Resolutions()
 
     def decide(self, call: Call) -> None:
         if call.foreign:
             self._edit(call)
             return
-        resolution = resolve(call.payload.get("model"), call.snapshot)
+        resolution = self._resolutions.of(call.payload.get("model"), call.snapshot)
         call.resolution = resolution
         default = call.snapshot.default_effort if call.route == CHAT_PATH else None
         call.effort = decide(call.payload, resolution.effort, default)
-        call.ledger.say(f"model {resolution.asked[:200]!r}: {resolution.how}")
-        if call.effort.told:
-            call.ledger.say(call.effort.told)
+        if call.ledger.told:
+            call.ledger.say(f"model {resolution.asked[:200]!r}: {resolution.how}")
+            if call.effort.told:
+                call.ledger.say(call.effort.told)
 
     def _edit(self, call: Call) -> None:
         """Write the decision into the body at once: behind us is the only member."""

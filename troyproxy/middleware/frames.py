@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from troyproxy.proxy.answers import Message, Send
 from troyproxy.proxy.call import Call
@@ -10,7 +10,9 @@ from troyproxy.wire import chat
 from troyproxy.wire.sse import Frame, FrameDecoder, StreamTooLong
 
 EditFrames = Callable[[list[Frame], bool], list[Frame]]
-"""Takes the next whole frames and whether they are the last; returns what goes out instead."""
+"""Takes the next whole frames and whether they are the last; returns what goes out instead.
+
+Where nothing is changed it returns the very list, and the message passes as it is."""
 
 
 class FrameEditor:
@@ -21,31 +23,37 @@ class FrameEditor:
         self._decoder = FrameDecoder()
         self._ended = False
 
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            await self._send(without_length(message))
-        elif message["type"] != "http.response.body":
-            await self._send(message)
-        elif not self._ended:
-            await self._forward(message)
+    def __call__(self, message: Message) -> Awaitable[None]:
+        if message["type"] == "http.response.body":
+            frames = self._call.frames
+            if frames and self._call.framed:  # inside the gateway: whole frames, nearly always to pass as they are
+                last = not message.get("more_body")
+                edited = self._edit(frames, last)
+                return self._send(message) if edited is frames else self._put(message, edited, last)
+            return self._frame(message)
+        return self._send(without_length(message) if message["type"] == "http.response.start" else message)
 
-    async def _forward(self, message: Message) -> None:
-        last = not message.get("more_body", False)
+    def _frame(self, message: Message) -> Awaitable[None]:
+        """Frame what comes, also an error body that the walk passes on whole: it brings no frames along."""
+        if self._ended:
+            return _nothing()
+        last = not message.get("more_body")
         try:
-            edited = self._edit(self._framed(message.get("body", b""), last=last), last)
+            frames = self._decoder.feed(message.get("body", b""), last=last)
         except StreamTooLong as exc:
             last = self._ended = True
-            edited = [*self._edit(exc.frames, True), _too_long(self._call, str(exc))]
-        self._call.frames = edited
-        if edited or last:
-            body = edited[0].raw if len(edited) == 1 else b"".join(frame.raw for frame in edited)
-            await self._send({**message, "body": body, "more_body": not last})
+            return self._put(message, [*self._edit(exc.frames, last), _too_long(self._call, str(exc))], last)
+        return self._put(message, self._edit(frames, last), last)
 
-    def _framed(self, body: bytes, *, last: bool) -> list[Frame]:
-        """Return the frames of *body*; an error body that the walk passes on whole brings none along."""
-        if self._call.framed and (self._call.frames or not body):
-            return self._call.frames
-        return self._decoder.feed(body, last=last)
+    def _put(self, message: Message, edited: list[Frame], last: bool) -> Awaitable[None]:  # noqa: FBT001 -- as above
+        self._call.frames = edited
+        if not (edited or last):
+            return _nothing()
+        return self._send({**message, "body": b"".join([frame.raw for frame in edited]), "more_body": not last})
+
+
+async def _nothing() -> None:
+    """Nothing goes out."""
 
 
 def without_length(message: Message) -> Message:

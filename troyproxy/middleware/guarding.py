@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from troyproxy.errors import LeakedToolCall
 from troyproxy.leaks.gate import GateVerdict, LeakGate
@@ -29,13 +29,14 @@ class Guarding:
         self._call, self._modes, self._hear = call, modes, tell
         self._refusal: LeakedToolCall | None = None
         """What the client gets instead of the answer; inside the gateway the walk sees to it."""
-        call.gates.append(ServingGate(call, modes, self._tell))
+        self._gate = ServingGate(call, modes, self._tell)
+        call.gates.append(self._gate)
         call.tool_turn = modes.offers
         call.rescue = rescuer(call, modes)
 
     def over(self, send: Send) -> Send:
         """Return the `send` for the layers inside."""
-        return AnswerEditor(self._call, self._naming(send), self._frames(), self._body)
+        return AnswerEditor(self._call, self._naming(send), self._frames(), self._body, lambda: self._gate.plain)
 
     @property
     def _policy(self) -> Policy | None:
@@ -48,10 +49,15 @@ class Guarding:
 
         def edit(frames: list[Frame], last: bool) -> list[Frame]:  # noqa: FBT001 -- the editor's protocol
             nonlocal stream, begun
-            if not begun and any(frame.data is not None for frame in frames):
-                begun, policy = True, self._policy  # comments may go out before anybody serves
-                stream = LeakStream(policy, self._tell) if policy is not None else None
-            return stream.edit(frames, last=last) if stream is not None else frames
+            if stream is not None:
+                return stream.edit(frames, last=last)
+            if begun or all(frame.data is None for frame in frames):
+                return frames
+            begun, policy = True, self._policy  # comments may go out before anybody serves
+            if policy is None:
+                return frames
+            stream = LeakStream(policy, self._tell)
+            return stream.edit(frames, last=last)
 
         return edit
 
@@ -73,13 +79,15 @@ class Guarding:
         """Return a `Send` that names a leak in the head, where it is known by then and no walk has named it."""
         call = self._call
 
-        async def send_named(message: Message) -> None:
-            if message["type"] == "http.response.start" and self._refusal is not None:
+        def send_named(message: Message) -> Awaitable[None]:
+            if message["type"] != "http.response.start":
+                return send(message)
+            if self._refusal is not None:
                 message = {**message, "status": self._refusal.http_status}
-            if message["type"] == "http.response.start" and call.ledger.leak and not call.quiet:
+            if call.ledger.leak and not call.quiet:
                 headers = message.get("headers", ())
                 if not any(name == b"x-troy-leak" for name, _ in headers):
                     message = {**message, "headers": [*headers, (b"x-troy-leak", call.ledger.leak.encode("ascii"))]}
-            await send(message)
+            return send(message)
 
         return send_named

@@ -17,8 +17,7 @@ from troyproxy.errors import TroyError
 from troyproxy.proxy.answers import Message, Receive, Send, send_error
 from troyproxy.proxy.call import CHAT_PATH, Call, Scope, call_of, local_path, put_call, raw_headers
 from troyproxy.proxy.intake import ClientLeft, decode_object, read_body, require_json
-
-ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+from troyproxy.proxy.stage import ASGIApp, Stage, straight, told
 
 Wrap = Callable[[Send], Send]
 """Returns the `send` for the layers inside, given the one outside."""
@@ -28,17 +27,17 @@ MAX_BODY: Final = 32 << 20
 FRAMING: Final = frozenset({b"content-length", b"content-encoding", b"transfer-encoding"})
 
 
-class Layer:
+class Layer(Stage):
     """Base of the layers that look at the body. *max_body* bounds it, in bytes, when the layer stands alone."""
 
     def __init__(self, app: ASGIApp, *, max_body: int = MAX_BODY) -> None:
-        self.app = app
+        self.app, self._inner = app, straight(app)
         self._max_body = max_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = call_of(scope)
         if call is not None:
-            await self._serve(call, scope, receive, send)
+            await self.serve(call, scope, receive, send)
         elif is_chat(scope):
             await self._stand_alone(scope, receive, send)
         else:
@@ -48,15 +47,15 @@ class Layer:
         """Look at the request, and say what becomes of its answer. A TroyError raised here is its answer."""
         raise NotImplementedError
 
-    async def _serve(self, call: Call, scope: Scope, receive: Receive, send: Send) -> None:
+    def serve(self, call: Call, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
+        """Decide about *call*, and hand it on."""
         try:
             wrap = self.decide(call)
         except TroyError as error:
-            await refuse(call, send, error)
-            return
+            return refuse(call, send, error)
         if call.foreign:
             scope = scope_for_app(scope, call, plain=wrap is not None)
-        await self.app(scope, receive, wrap(send) if wrap is not None else send)
+        return self._inner(call, scope, receive, send if wrap is None else wrap(send))
 
     async def _stand_alone(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -66,7 +65,7 @@ class Layer:
         except ClientLeft:
             return
         else:
-            await self._serve(call, put_call(scope, call), replay(call, receive), send)
+            await self.serve(call, put_call(scope, call), replay(call, receive), send)
 
 
 def is_chat(scope: Scope) -> bool:
@@ -123,6 +122,5 @@ def scope_for_app(scope: Scope, call: Call, *, plain: bool) -> Scope:
 async def refuse(call: Call, send: Send, error: TroyError) -> None:
     """Answer *call* with *error*; the edge adds the story's headers."""
     call.ledger.refused = True
-    call.ledger.status = error.http_status
     call.ledger.say(f"refused: {error.http_status} {error.http_code}")
-    await send_error(send, error, quiet=call.quiet)
+    await send_error(told(call, send), error, quiet=call.quiet)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.errors import InvalidRequest
 from troyproxy.leaks.arming import asked
 from troyproxy.leaks.asked import Asked
@@ -19,9 +20,9 @@ from troyproxy.leaks.policy import Policy
 from troyproxy.proxy.call import Call
 
 HEADER: Final = "x-troy-leak-mode"
+_HEADER: Final = HEADER.encode("ascii")
 _DEFAULT: Final = Options()
 _NOTHING: Final[Mapping[str, object]] = {}
-_TOOLS: Final = ("tools", "functions")
 
 Block = Mapping[str, object]
 
@@ -29,6 +30,36 @@ Block = Mapping[str, object]
 def leak_mode(name: object) -> LeakMode:
     """Return the mode *name*. Raises ValueError."""
     return LeakMode(str(name).strip().lower())
+
+
+class Calm:
+    """Tells at once of most requests that offer no tools that nobody wants anything of their answers.
+
+    Whether a provider wants special tokens taken out of them, or the file, is a property of the snapshot.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._of: Snapshot | None = None
+        self._scrubbing = False
+
+    def about(self, call: Call) -> bool:
+        """Whether no answer to *call* can be under guard; False where it takes a `ModeChoice` to tell."""
+        payload, key, found = call.payload, call.key, call.resolution
+        if payload.get("tools") or payload.get("functions") or _HEADER in call.fields:
+            return False
+        if (key is not None and key.leak) or (found is not None and found.combo is not None and found.combo.config):
+            return False
+        if call.snapshot is not self._of:
+            self._of, self._scrubbing = call.snapshot, scrubbing(call.snapshot, self._options)
+        return not self._scrubbing
+
+
+def scrubbing(snapshot: Snapshot, options: Options, *more: Block) -> bool:
+    """Whether somebody wants special tokens taken out of answers to requests that offer no tools."""
+    providers = (provider.leak for provider in snapshot.providers.values())
+    blocks = (snapshot.leak, *more, *(block for block in providers if isinstance(block, Mapping)))
+    return options.scrub_with_history or any(block.get("scrub_with_history") is True for block in blocks)
 
 
 class ModeChoice:
@@ -40,13 +71,19 @@ class ModeChoice:
     def __init__(self, call: Call, setting: LeakMode, options: Options = _DEFAULT) -> None:
         self._call, self._setting, self._options = call, setting, options
         self._key, self._combo = _of_key(call), _of_combo(call)
-        self._fixed = _named(call) or _mode_in(self._key) or _mode_in(self._combo)
+        told = _named(call) if _HEADER in call.fields else None
+        self._fixed = (
+            told or (_mode_in(self._key) if self._key else None) or (_mode_in(self._combo) if self._combo else None)
+        )
         self._made: dict[str | None, Policy | None] = {}
         self._asked: dict[tuple[bool, bool], Asked | None] = {}
 
     def of(self, provider: str | None) -> LeakMode:
         """Return the mode for an answer of *provider*; None is an app that is no provider of ours."""
-        return self._fixed or _mode_in(self._of_provider(provider)) or self._setting
+        if self._fixed is not None:
+            return self._fixed
+        block = self._of_provider(provider)
+        return (_mode_in(block) if block else None) or self._setting
 
     def policy(self, provider: str | None) -> Policy | None:
         """Return what holds for an answer of *provider*; None when it is not under guard."""
@@ -57,7 +94,8 @@ class ModeChoice:
     @property
     def never(self) -> bool:
         """Whether no answer to this call can be under guard, whoever gives it."""
-        if not any(self._call.payload.get(name) for name in _TOOLS) and not self._scrubs:
+        payload = self._call.payload
+        if not (payload.get("tools") or payload.get("functions") or self._scrubs):
             return True
         providers = self._call.snapshot.providers
         return all(self.of(provider) is LeakMode.OFF for provider in (None, *providers))
@@ -71,10 +109,7 @@ class ModeChoice:
     @property
     def _scrubs(self) -> bool:
         """Whether somebody wants special tokens taken out of answers to requests that offer no tools."""
-        snapshot = self._call.snapshot
-        providers = (provider.leak for provider in snapshot.providers.values())
-        blocks = (snapshot.leak, self._combo, self._key, *(block for block in providers if isinstance(block, Mapping)))
-        return self._options.scrub_with_history or any(block.get("scrub_with_history") is True for block in blocks)
+        return scrubbing(self._call.snapshot, self._options, self._combo, self._key)
 
     def _policy(self, provider: str | None) -> Policy | None:
         mode = self.of(provider)
@@ -102,7 +137,7 @@ class ModeChoice:
 
 
 def _named(call: Call) -> LeakMode | None:
-    told = call.header(HEADER.encode("ascii"))
+    told = call.header(_HEADER)
     if not told or (call.key is not None and call.key.leak.get("locked") is True):
         return None
     try:

@@ -9,7 +9,7 @@ from troyproxy.leaks.filter import LeakFilter
 from troyproxy.leaks.policy import Leak, Policy
 from troyproxy.leaks.waiting import Out
 from troyproxy.wire import json
-from troyproxy.wire.deltas import plain_text
+from troyproxy.wire.deltas import is_bare_text, plain_text
 from troyproxy.wire.sse import Frame, encode_data, with_data
 
 
@@ -20,20 +20,38 @@ class LeakStream:
         self._filter: LeakFilter[Frame] = LeakFilter(policy, tell)
 
     def edit(self, frames: list[Frame], *, last: bool) -> list[Frame]:
-        """Return what goes out for *frames*; with *last* nothing stays behind."""
-        out: list[Frame] = []
+        """Return what goes out for *frames*, they themselves if all do; with *last* nothing stays behind."""
+        out: list[Frame] | None = None
+        skim, at = self._filter.skim, -1
         for frame in frames:
-            plain = plain_text(frame.data) if frame.data is not None else None
-            if plain is None:
-                out += self._take(frame)
-            elif self._filter.skim(*plain):
-                out.append(frame)
+            at += 1
+            plain = None if frame.data is None else plain_text(frame.data)
+            if plain is not None:
+                index, text = plain
+                if skim(index, text):  # as nearly every event of an answer
+                    if out is not None:
+                        out.append(frame)
+                    continue
+                edited = self._text(frame, index, text)
             else:
-                found = self._filter.feed_text(*plain, frame, len(frame.raw), partial(_event, frame.data))
-                out += map(_frame, found)
-        if last:
-            out += self._flush(done=False)
-        return out
+                edited = self._take(frame)
+            if edited is not None:
+                out = frames[:at] if out is None else out
+                out += edited
+            elif out is not None:
+                out.append(frame)
+        if last and (left := self._flush(done=False)):
+            return [*(frames if out is None else out), *left]
+        return frames if out is None else out
+
+    def _text(self, frame: Frame, index: int, text: str) -> list[Frame] | None:
+        """Take an event that brings nothing but *text* in one choice; None: it goes out as it is."""
+        data = frame.data or b""
+        if text and self._filter.swallows(index) and is_bare_text(data):
+            self._filter.swallow(index, text)
+            return []
+        found = self._filter.feed_text(index, text, frame, len(frame.raw), partial(_event, data))
+        return None if found is None else [_frame(out) for out in found]
 
     def _take(self, frame: Frame) -> list[Frame]:
         if frame.is_done:
@@ -56,9 +74,9 @@ def _frame(out: Out[Frame]) -> Frame:
     return Frame(raw=encode_data(data), data=data) if out.item is None else with_data(out.item, data)
 
 
-def _event(data: bytes | None) -> dict[str, object]:
+def _event(data: bytes) -> dict[str, object]:
     """Return the event of *data*, which was seen to be one."""
-    event = json.decode(data or b"{}")
+    event = json.decode(data)
     return event if isinstance(event, dict) else {}
 
 

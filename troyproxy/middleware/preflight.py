@@ -7,8 +7,9 @@ from typing import Final
 
 from troyproxy.errors import ContextExceeded, ModelNotAllowed, NoEligibleMember
 from troyproxy.middleware import alone
-from troyproxy.middleware.layer import MAX_BODY, ASGIApp, Layer
+from troyproxy.middleware.layer import MAX_BODY, Layer
 from troyproxy.proxy.call import Call
+from troyproxy.proxy.stage import ASGIApp
 from troyproxy.routing.eligibility import SkipReason, room_needed, shortfall
 from troyproxy.routing.needs import Needs, needs_of, validate_chat, validate_common
 
@@ -43,7 +44,8 @@ class Preflight(Layer):
     def decide(self, call: Call) -> None:
         validate = validate_chat if call.route == "/v1/chat/completions" else validate_common
         validate(call.payload)
-        refuse_fallbacks(call)
+        if call.key is not None and call.key.models:
+            refuse_fallbacks(call)
         call.needs = needs = needs_of(call.payload)
         if call.foreign:
             self._check_app(str(call.payload.get("model", "")), needs)

@@ -17,6 +17,11 @@ class ServingGate:
         self._call, self._modes, self._tell = call, modes, tell
         self._gate: LeakGate | None = None
 
+    @property
+    def plain(self) -> bool:
+        """Whether a whole answer was judged, and there is nothing in it that the guard changes."""
+        return self._gate is not None and self._gate.plain
+
     def reset(self) -> None:
         """A new attempt begins."""
         attempts = self._call.ledger.attempts

@@ -9,9 +9,10 @@ from troyproxy.leaks.modes import LeakMode
 from troyproxy.leaks.options import Options
 from troyproxy.leaks.policy import Leak
 from troyproxy.middleware.guarding import Guarding, Tell
-from troyproxy.middleware.layer import MAX_BODY, ASGIApp, Layer, Wrap
-from troyproxy.middleware.leak_mode import ModeChoice, leak_mode
+from troyproxy.middleware.layer import MAX_BODY, Layer, Wrap
+from troyproxy.middleware.leak_mode import Calm, ModeChoice, leak_mode
 from troyproxy.proxy.call import Call
+from troyproxy.proxy.stage import ASGIApp
 from troyproxy.settings import leak_shapes
 from troyproxy.settings.report import Report
 
@@ -42,8 +43,11 @@ class ToolLeakGuard(Layer):
         super().__init__(app, max_body=max_body)
         self._mode, self._options = leak_mode(mode), _checked(options)
         self._on_leak, self._tell = on_leak, tell
+        self._calm = Calm(self._options)
 
     def decide(self, call: Call) -> Wrap | None:
+        if self._calm.about(call):
+            return None
         modes = ModeChoice(call, self._mode, self._options)
         return None if modes.never else Guarding(call, modes, self._heard).over
 

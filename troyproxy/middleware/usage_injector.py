@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from troyproxy.accounting.usage import Usage, fuller, read_usage
 from troyproxy.middleware.editing import AnswerEditor
-from troyproxy.middleware.layer import MAX_BODY, ASGIApp, Layer, Wrap
+from troyproxy.middleware.layer import MAX_BODY, Layer, Wrap
 from troyproxy.proxy.answers import Send
 from troyproxy.proxy.call import Call
+from troyproxy.proxy.stage import ASGIApp
 from troyproxy.wire import chat, json
 from troyproxy.wire.sse import Frame
 
+USAGE: Final = b'"usage"'
 OnUsage = Callable[[Usage], None]
 
 
@@ -43,18 +46,29 @@ def _ask(call: Call) -> None:
 
 
 def _over(call: Call, send: Send, on_usage: OnUsage | None, *, strip: bool) -> Send:
-    ear = _Ear(on_usage) if on_usage is not None else None
+    if on_usage is None:
+        return AnswerEditor(call, send, _stripped, _unread)
+    ear = _Ear(on_usage)
 
     def edit(frames: list[Frame], last: bool) -> list[Frame]:  # noqa: FBT001 -- the editor's protocol
-        if ear is not None:
-            ear.hear(frames, last=last)
-        return [kept for kept in map(chat.drop_usage, frames) if kept is not None] if strip else frames
+        ear.hear(frames, last=last)
+        return _stripped(frames, last) if strip else frames
 
     def look(body: dict[str, object]) -> None:
-        if ear is not None:
-            ear.tell(read_usage(body))
+        ear.tell(read_usage(body))
 
     return AnswerEditor(call, send, edit, look)
+
+
+def _unread(body: dict[str, object]) -> None:
+    """Nobody asks for the usage of a whole answer."""
+
+
+def _stripped(frames: list[Frame], last: bool) -> list[Frame]:  # noqa: ARG001, FBT001 -- the editor's protocol
+    for frame in frames:
+        if frame.raw.find(USAGE) >= 0:
+            return [kept for kept in map(chat.drop_usage, frames) if kept is not None]
+    return frames
 
 
 class _Ear:
@@ -67,7 +81,7 @@ class _Ear:
 
     def hear(self, frames: list[Frame], *, last: bool) -> None:
         for frame in frames:
-            if frame.data is not None and b'"usage"' in frame.data:
+            if frame.data is not None and USAGE in frame.data:
                 self._usage = fuller(self._usage, _usage_in(frame.data))
         if last or any(frame.is_done for frame in frames):
             self.tell(self._usage)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any
+from typing import Any, Final, Protocol
 
 from troyproxy.errors import TroyError
 from troyproxy.wire import json
@@ -11,6 +11,33 @@ from troyproxy.wire import json
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 Receive = Callable[[], Awaitable[Message]]
+
+PEER: Final = "troyproxy.peer"
+"""The key in the scope's ``extensions`` under which our own server puts the `Peer` of a request."""
+
+
+class Peer(Protocol):
+    """Who waits for the answer, where our own server is in front: told without a task that listens at `receive`."""
+
+    @property
+    def paused(self) -> bool:
+        """Whether the next `send` would wait for a client that does not read."""
+        ...
+
+    def take_body(self) -> bytes | None:
+        """Return the whole body of the request, once; None when it is not all here, and `receive` is to be asked."""
+        ...
+
+    def watch(self, callback: Callable[[], None], /) -> None:
+        """Call *callback* once, should the client leave before the answer is complete; the latest one counts.
+
+        It is called from the event loop, never from here, also when the client has left by now.
+        """
+        ...
+
+    def unwatch(self) -> None:
+        """Call nobody."""
+        ...
 
 
 async def send_json(send: Send, status: int, value: object, headers: Mapping[str, str] | None = None) -> None:

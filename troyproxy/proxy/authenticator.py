@@ -15,6 +15,7 @@ import asyncio
 import hashlib
 import hmac
 import ipaddress
+import math
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -34,7 +35,7 @@ from troyproxy.errors import (
     UnsupportedMediaType,
 )
 from troyproxy.ports import Clock, Headers, KeyRepository
-from troyproxy.proxy.call import Scope, raw_headers
+from troyproxy.proxy.call import Call, Scope, raw_headers
 
 Authenticate = Callable[[Scope], Awaitable[Key | None]]
 """Returns the caller's key, None for an open door; raises InvalidAPIKey, ForbiddenOrigin, StoreUnavailable, …"""
@@ -58,10 +59,15 @@ QUEUE: Final = 1000
 
 def presented_key(headers: Headers) -> bytes | None:
     """Return the key that a request presents, or None. ``Authorization`` decides alone when it is there."""
-    authorization = next((value for name, value in headers if name == b"authorization"), None)
+    return _presented(dict(reversed(headers)))
+
+
+def _presented(fields: Mapping[bytes, bytes]) -> bytes | None:
+    authorization = fields.get(b"authorization")
     if authorization is None:
-        key = next((value for name, value in headers if name == b"x-api-key"), b"").strip()
-        return key or None
+        return fields.get(b"x-api-key", b"").strip() or None
+    if authorization[:7] == b"Bearer ":
+        return authorization[7:].strip() or None
     scheme, _, key = authorization.strip().partition(b" ")
     return key.strip() or None if scheme.lower() == b"bearer" else None
 
@@ -104,6 +110,16 @@ class _Known:
     until: float
 
 
+@dataclass(frozen=True, slots=True)
+class _Fresh:
+    """A key that was let in under *snapshot*, and until when (unix seconds) it is let in again without a look."""
+
+    key: Key
+    digest: bytes
+    snapshot: Snapshot
+    until: float
+
+
 class Authenticator:
     """The gateway's keys: those of the file from the snapshot, those of the database through a bounded cache."""
 
@@ -115,18 +131,41 @@ class Authenticator:
         self._lookups: set[asyncio.Task[Key | None]] = set()
         self._places = asyncio.Semaphore(LOOKUPS)
         self._epoch = 0
+        self._fresh: dict[bytes, _Fresh] = {}
+
+    def known(self, call: Call) -> Key | None:
+        """Return the key of *call*, if it was let in a moment ago; None when `authenticate` is to be asked."""
+        presented = _presented(call.fields)
+        if presented is None or len(presented) > LONGEST:
+            return None
+        digest = hashlib.sha256(presented).digest()
+        fresh = self._fresh.get(digest)
+        if fresh is None or fresh.snapshot is not call.snapshot or fresh.until <= call.at:
+            return None
+        return fresh.key if hmac.compare_digest(digest, fresh.digest) else None
 
     async def authenticate(self, scope: Scope) -> Key | None:
         """Return the caller's key. Raises InvalidAPIKey; StoreUnavailable when only the database can tell."""
         presented = presented_key(raw_headers(scope))
         if presented is None or not SHORTEST <= len(presented) <= LONGEST:
             raise InvalidAPIKey
-        digest = digest_of(presented)
-        key = self._snapshot().keys.get(digest) or await self._stored(presented, digest)
+        digest, snapshot = digest_of(presented), self._snapshot()
+        key = snapshot.keys.get(digest) or await self._stored(presented, digest)
         now = self._clock.now()
         if key is None or not _is_one_of(digest, key.digests(now)) or not key.valid(now):
             raise InvalidAPIKey
+        self._keep_fresh(key, digest, snapshot)
         return key
+
+    def _keep_fresh(self, key: Key, digest: bytes, snapshot: Snapshot) -> None:
+        """Let *key* in without a look while nothing can have changed about it."""
+        ends = [end for end in (key.expires_at, key.previous_until) if end is not None]
+        if digest not in snapshot.keys:
+            known = self._known.get(digest)
+            ends.append(known.until if known is not None and known.key is key else 0.0)
+        if len(self._fresh) >= KNOWN_BOUND:
+            self._fresh.clear()
+        self._fresh[digest] = _Fresh(key, digest, snapshot, min(ends, default=math.inf))
 
     async def _stored(self, presented: bytes, digest: bytes) -> Key | None:
         if not GENERATED.fullmatch(presented) or digest in self._unknown:
@@ -181,6 +220,7 @@ class Authenticator:
     def forget(self) -> None:
         """Drop what is cached: keys were created or revoked. Lookups under way are answered to their askers only."""
         self._epoch += 1
+        self._fresh.clear()
         self._asking.clear()
         self._known.clear()
         self._unknown.clear()

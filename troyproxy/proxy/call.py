@@ -18,6 +18,7 @@ from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.leaks.gate import GateVerdict
 from troyproxy.leaks.repair import Repair
 from troyproxy.ports import Headers
+from troyproxy.proxy.answers import PEER, Peer
 from troyproxy.proxy.ledger import Ledger
 from troyproxy.routing.effort import EffortDecision
 from troyproxy.routing.names import NameKind, Resolution
@@ -77,7 +78,11 @@ class Call:
     seed: int = 0
     body: bytes = b""
     payload: dict[str, object] = field(default_factory=dict)
-    """The decoded body; of what is passed through, the model's name alone."""
+    """The decoded body; of what is passed through, the model's name alone. Another one comes by `take`."""
+    stream: bool = field(default=False, init=False)
+    """Whether the client asked for a stream: exactly ``true``, nothing that merely looks so."""
+    passing: bool = field(default=False, init=False)
+    """Whether the route passes bodies through."""
     form: Form | None = None
     """The places of the fields, when the body is a multipart form."""
     quiet: bool = False
@@ -110,13 +115,29 @@ class Call:
     """Where the key stands after this request was admitted or refused; None before, and without limits."""
     traced: Traced | None = None
     """Its place in a trace; None while no spans are made."""
+    peer: Peer | None = None
+    """Who waits for the answer; None behind a server that is not ours, where only `receive` tells of a leaving."""
+    begun: bool = False
+    """The head of an answer is on its way."""
+    complete: Callable[[Call, Headers], list[tuple[bytes, bytes]]] | None = None
+    """Adds what the edge tells in every head; None where there is no edge."""
     _first: dict[bytes, bytes] | None = field(default=None, init=False, repr=False, compare=False)
     """The first value of each header, made when one is asked for: many are."""
 
-    @property
-    def passing(self) -> bool:
-        """Whether the route passes bodies through."""
-        return self.route in PASS_THROUGH
+    def __post_init__(self) -> None:
+        self.passing = self.route in PASS_THROUGH
+        if self.payload:
+            self.take(self.payload)
+
+    def take(self, payload: dict[str, object]) -> None:
+        """Take the decoded body, and note what it says of the answer."""
+        self.payload = payload
+        self.stream = payload.get("stream") is True and self.route not in STREAMLESS
+
+    def head(self, status: int, headers: Headers) -> list[tuple[bytes, bytes]]:
+        """Note that an answer begins; return its *headers* with what the edge adds. For whoever sends the head."""
+        self.begun, self.ledger.status = True, status
+        return list(headers) if self.complete is None else self.complete(self, headers)
 
     @property
     def combo_name(self) -> str | None:
@@ -135,11 +156,6 @@ class Call:
         return found.combo.strategy if found is not None and found.combo is not None else None
 
     @property
-    def stream(self) -> bool:
-        """Whether the client asked for a stream: exactly ``true``, nothing that merely looks so."""
-        return self.payload.get("stream") is True and self.route not in STREAMLESS
-
-    @property
     def wants_tools(self) -> bool:
         """Whether tools are wanted: the request offers some, or says that they come later (``x-troy-wants-tools``)."""
         return (self.needs is not None and self.needs.tools) or self.header(b"x-troy-wants-tools") == "1"
@@ -150,17 +166,28 @@ class Call:
         options = self.payload.get("stream_options")
         return isinstance(options, Mapping) and options.get("include_usage") is True
 
-    def header(self, name: bytes) -> str | None:
-        """Return the first value of a request header as text, or None."""
+    @property
+    def fields(self) -> Mapping[bytes, bytes]:
+        """The first value of each header."""
         if self._first is None:
             self._first = dict(reversed(self.headers))
-        value = self._first.get(name)
+        return self._first
+
+    def header(self, name: bytes) -> str | None:
+        """Return the first value of a request header as text, or None."""
+        value = self.fields.get(name)
         return None if value is None else value.decode("latin-1").strip()
+
+    def sends(self, names: frozenset[bytes]) -> bool:
+        """Whether the client sent any of these headers."""
+        if self._first is None:
+            self._first = dict(reversed(self.headers))
+        return not names.isdisjoint(self._first)
 
     def edit(self, changes: Mapping[str, object], drop: frozenset[str] = frozenset()) -> None:
         """Change top-level members of the request, in place of the client's; other bytes stay as they are."""
         self.body = splice.edit(self.body, changes, drop)
-        self.payload = {k: v for k, v in self.payload.items() if k not in drop} | dict(changes)
+        self.take({k: v for k, v in self.payload.items() if k not in drop} | dict(changes))
 
 
 def call_of(scope: Scope) -> Call | None:
@@ -174,6 +201,13 @@ def put_call(scope: Scope, call: Call) -> Scope:
     return {**scope, SCOPE_KEY: call}
 
 
+def peer_of(scope: Scope) -> Peer | None:
+    """Return who waits for the answer, as our own server says; None behind any other."""
+    extensions = scope.get("extensions")
+    found: Peer | None = extensions.get(PEER) if extensions else None
+    return found
+
+
 def raw_headers(scope: Scope) -> Headers:
     """Return the request's headers with lower-case names."""
     return tuple((bytes(name).lower(), bytes(value)) for name, value in scope.get("headers", ()))
@@ -181,6 +215,8 @@ def raw_headers(scope: Scope) -> Headers:
 
 def local_path(scope: Scope) -> str:
     """Return the path below the mount point (``root_path``)."""
-    path, root = str(scope["path"]), str(scope.get("root_path", ""))
-    mounted = root and (path == root or path.startswith(f"{root.rstrip('/')}/"))
+    path, root = str(scope["path"]), scope.get("root_path")
+    if not root:
+        return path
+    mounted = path == root or path.startswith(f"{root.rstrip('/')}/")
     return path[len(root.rstrip("/")) :] if mounted else path

@@ -7,18 +7,20 @@ does not send what it began to send is not waited for without end.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from troyproxy.errors import BodyTooLarge, InvalidJSON, InvalidRequest, UnsupportedEncoding, UnsupportedMediaType
 from troyproxy.ports import Headers
-from troyproxy.proxy.answers import Message, Receive
+from troyproxy.proxy.answers import Message, Peer, Receive
 from troyproxy.wire import json
 from troyproxy.wire.coding import CODECS, ERRORS
 
 CODINGS: Final = tuple(name.decode() for name in CODECS)
 """Content codings that requests may use. Stacked codings are refused: nobody sends them, bombs do."""
 PLAIN: Final = frozenset({"", "identity"})
+JSON: Final = b"application/json"
 SMALL: Final = 1024
 """Bytes of a compressed body that is not worth a thread: at best it becomes a megabyte."""
 
@@ -50,6 +52,19 @@ async def read_body(receive: Receive, headers: Headers, *, limit: int, patience:
     if len(body) <= SMALL:
         return inflate(body, coding, limit=limit)
     return await asyncio.to_thread(inflate, body, coding, limit=limit)  # others' streams go on meanwhile
+
+
+def body_at_hand(peer: Peer | None, fields: Mapping[bytes, bytes], *, limit: int) -> bytes | None:
+    """Return the request body if it is all here and as it is to be read; None when `read_body` is to be asked.
+
+    *fields* are the headers. Raises BodyTooLarge.
+    """
+    if peer is None or b"content-encoding" in fields:
+        return None
+    body = peer.take_body()
+    if body is not None and len(body) > limit:
+        raise _too_large(limit)
+    return body
 
 
 def refuse_declared(headers: Headers, *, limit: int) -> None:
@@ -133,8 +148,10 @@ def decode_object(body: bytes) -> dict[str, object]:
 
 def require_json(headers: Headers) -> None:
     """Raise UnsupportedMediaType when the body declares to be something else; undeclared bodies are tried."""
-    declared = next((v.decode("latin-1").lower() for n, v in headers if n == b"content-type"), "")
-    kind = declared.partition(";")[0].strip()
+    declared = next((value for name, value in headers if name == b"content-type"), JSON)
+    if declared == JSON:
+        return
+    kind = declared.decode("latin-1").lower().partition(";")[0].strip()
     if kind and kind != "application/json" and not kind.endswith("+json"):
         raise UnsupportedMediaType(f"content-type {kind[:80]!r} is not read here; send application/json")
 

@@ -16,7 +16,7 @@ from typing import Final
 
 from troyproxy.errors import InvalidRequest, NotFound, UnsupportedMediaType
 from troyproxy.proxy.call import Call
-from troyproxy.proxy.intake import decode_object, require_json
+from troyproxy.proxy.intake import JSON, decode_object, require_json
 from troyproxy.wire.headers import first, media_type
 from troyproxy.wire.multipart import MalformedMultipart, boundary_of, scan
 
@@ -25,6 +25,11 @@ DEFAULT_MODELS: Final = {"/v1/moderations": "omni-moderation-latest"}
 """Where OpenAI makes the model optional, what it then takes; it is resolved like any other name."""
 DECIDING: Final = frozenset({"model", "stream"})
 """Members by which a request is let in and its answer is read."""
+ORDINARY: Final = DECIDING | {
+    "messages", "prompt", "input", "tools", "tool_choice", "parallel_tool_calls", "response_format", "temperature",
+    "top_p", "max_tokens", "max_completion_tokens", "stop", "seed", "n", "user", "stream_options", "reasoning_effort",
+}  # fmt: skip
+"""Members that most requests have: plainly spelled, and so not looked at twice."""
 MAX_SEGMENTS: Final = 8
 _SEGMENT: Final = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._~-]{1,100}")
 """Of a path that goes on to an upstream: nothing that a URL would read as more than a name."""
@@ -39,11 +44,12 @@ class Reading:
 
 
 def _expect_json(call: Call) -> None:
-    require_json(call.headers)
+    if call.fields.get(b"content-type") != JSON:
+        require_json(call.headers)
 
 
 def _take_json(call: Call) -> None:
-    call.payload = _object_in(call.body)
+    call.take(_object_in(call.body))
 
 
 def _expect_opaque(call: Call) -> None:
@@ -59,7 +65,7 @@ def _expect_opaque(call: Call) -> None:
 
 
 def _take_opaque(call: Call) -> None:
-    call.payload = {"model": _model_in_form(call) if media_type(call.headers) == FORM else _model_in_json(call)}
+    call.take({"model": _model_in_form(call) if media_type(call.headers) == FORM else _model_in_json(call)})
 
 
 def _model_in_form(call: Call) -> str:
@@ -89,6 +95,8 @@ def _object_in(body: bytes) -> dict[str, object]:
     """
     value = decode_object(body)
     for name in value:
+        if name in ORDINARY:
+            continue
         meant = name.casefold()
         if meant in DECIDING and name != meant:
             raise InvalidRequest(f"{name}: write it {meant}; some upstreams would take both for one", param=meant)

@@ -1,0 +1,253 @@
+"""One request and its answer on a connection of our server, in the place of uvicorn's cycle.
+
+What an app sees is what uvicorn shows it, errors included. Other than there
+
+    the app     runs as a task of its own, with nothing around it that is resumed with every event of a stream
+    the head    waits for the first part of the body, so that a small answer is one write; an app that sends nothing
+                behind its head in the same turn of the event loop gets it out alone
+    a leaving   is told to whoever watches the `Peer` in the scope, without a task that listens at `receive`
+    the end     of a server is told by ``connection: close`` on every answer: a proxy in front moves on
+
+It knows nothing of reading from the network, nor of what is served next: that is `protocol`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Final
+
+from uvicorn.protocols.http.httptools_impl import HEADER_VALUE_RE, STATUS_LINE
+
+from troyproxy.cli.line import Line
+from troyproxy.proxy.answers import PEER, Message, Receive, Send
+from troyproxy.proxy.call import Scope
+
+Serve = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
+"""An app whose call is a coroutine, as one that is written with ``async def`` has it."""
+BODILESS: Final = frozenset({204, 304})
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
+FAILED: Final = b"Internal Server Error"
+FAILED_HEADERS: Final = (
+    (b"content-type", b"text/plain; charset=utf-8"),
+    (b"content-length", b"%d" % len(FAILED)),
+    (b"connection", b"close"),
+)
+_LENGTH: Final = b"content-length: "
+_CODING: Final = b"transfer-encoding: "
+_CONNECTION: Final = b"connection: "
+_FRAMING: Final = frozenset({_LENGTH, _CODING, _CONNECTION})
+_CLOSE: Final = b"connection: close\r\n"
+_CHUNKED: Final = b"transfer-encoding: chunked\r\n"
+_END: Final = b"0\r\n\r\n"
+
+
+class Exchange:
+    """Serves one request by `start`. It is the `Peer` in its scope."""
+
+    def __init__(self, line: Line, scope: Scope, app: Serve, *, keep_alive: bool, expects_continue: bool) -> None:
+        self._line, self._app, self._transport, self._flow = line, app, line.transport, line.flow
+        self._scope = scope
+        scope["extensions"] = {PEER: self}
+        self.keep_alive, self._waits = keep_alive, expects_continue
+        self.paused = False
+        """Whether the next `send` would wait."""
+        self.started = self.response_complete = self.disconnected = False
+        self._more_body = True
+        self._parts: bytes | bytearray = b""
+        self._news = False
+        self._arrived: asyncio.Event | None = None
+        self._bare = scope["method"] == "HEAD"
+        self._closing, self._left, self._held = False, 0, b""
+        self._chunked: bool | None = None
+        self._watcher: Callable[[], None] | None = None
+
+    def start(self) -> None:
+        """Run the app."""
+        self.paused = self._flow.write_paused
+        task = self._line.loop.create_task(self._app(self._scope, self.receive, self.send))
+        self._line.state.tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """The app has ended: an answer that is not complete by now never will be."""
+        self._line.state.tasks.discard(task)
+        self._scope = {}  # it leads here, and would keep the request for the collector
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
+        if error is not None:
+            self._line.logger.error("Exception in ASGI application\n", exc_info=error)
+        elif self.response_complete or self.disconnected:
+            return
+        else:
+            what = "completing" if self.started else "starting"
+            self._line.logger.error("ASGI callable returned without %s response.", what)
+        if self.started:
+            self._transport.close()
+        elif not self.disconnected:
+            self._begin(500, FAILED_HEADERS)
+            self._go_on(FAILED, more=False)
+
+    # What the connection tells.
+
+    def take(self, part: bytes) -> int:
+        """Take a part of the body; return how many bytes wait to be received."""
+        if not self._parts:
+            self._parts = part
+        else:
+            if isinstance(self._parts, bytes):
+                self._parts = bytearray(self._parts)
+            self._parts += part
+        self._tell()
+        return len(self._parts)
+
+    def whole(self) -> None:
+        """The body has ended."""
+        self._more_body = False
+        self._tell()
+
+    def lost(self) -> None:
+        """The client has left."""
+        if not self.response_complete:
+            self.disconnected = True
+            self._leave()
+        self._tell()
+
+    def _tell(self) -> None:
+        self._news = True
+        if self._arrived is not None:
+            self._arrived.set()
+
+    # What the app sees, as the peer of the request.
+
+    def take_body(self) -> bytes | None:
+        """Return the whole body, once it is all here; a client that waits to be told to go on has gone on."""
+        if self._more_body or self.disconnected or not self._news:
+            return None
+        self._news = False
+        body, self._parts = self._parts, b""
+        return bytes(body)
+
+    def watch(self, callback: Callable[[], None], /) -> None:
+        """Call *callback* once when the client leaves."""
+        self._watcher = callback
+        if self.disconnected:
+            self._line.loop.call_soon(self._leave)
+
+    def unwatch(self) -> None:
+        """Call nobody."""
+        self._watcher = None
+
+    def _leave(self) -> None:
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher()
+
+    # What it sees, as ASGI has it.
+
+    async def receive(self) -> Message:
+        """Return the next part of the body, or the client's leaving."""
+        if self._waits and not self._transport.is_closing():
+            self._transport.write(CONTINUE)
+            self._waits = False
+        if not (self.disconnected or self.response_complete):
+            if self._flow.read_paused:
+                self._flow.resume_reading()
+            if not self._news:
+                await self._something()
+            self._news = False
+        if self.disconnected or self.response_complete:
+            return {"type": "http.disconnect"}
+        body, self._parts = self._parts, b""
+        return {"type": "http.request", "body": bytes(body), "more_body": self._more_body}
+
+    async def _something(self) -> None:
+        if self._arrived is None:
+            self._arrived = asyncio.Event()
+        self._arrived.clear()
+        await self._arrived.wait()
+
+    async def send(self, message: Message) -> None:
+        """Send a part of the answer. Raises RuntimeError for one that has no place here."""
+        if self.paused and not self.disconnected:
+            await self._flow.drain()
+        if self.disconnected:
+            return
+        kind = message["type"]
+        if kind == "http.response.body" and self.started and not self.response_complete:
+            body = message["body"] if "body" in message else b""  # noqa: SIM401 -- no call with each event
+            more = "more_body" in message and message["more_body"]
+            if more and body and self._chunked and not (self._held or self._bare):  # as most events of a stream are
+                self._transport.write(b"%x\r\n%b\r\n" % (len(body), body))
+            else:
+                self._go_on(body, more=more)
+        elif kind == "http.response.start" and not self.started:
+            self._begin(message["status"], message.get("headers", ()))
+        elif self.response_complete:
+            raise RuntimeError(f"Unexpected ASGI message '{kind}' sent, after response already completed.")
+        else:
+            expected = "http.response.body" if self.started else "http.response.start"
+            raise RuntimeError(f"Expected ASGI message '{expected}', but got '{kind}'.")
+
+    def _begin(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        self.started, self._waits = True, False
+        line = self._line
+        lines, names = [STATUS_LINE[status], line.own_lines()], line.names
+        for name, value in headers:
+            begun = names[name]
+            lines += (begun, value, b"\r\n")
+            if begun in _FRAMING:
+                self._frame(begun, value)
+        if HEADER_VALUE_RE.search(b"".join(lines[3::3])):  # the values
+            raise RuntimeError("Invalid HTTP header value.")
+        if line.stopping():
+            self.keep_alive = False
+        if not (self.keep_alive or self._closing):
+            lines.append(_CLOSE)
+        if self._chunked is None and not self._bare and status not in BODILESS:
+            self._chunked = True
+            lines.append(_CHUNKED)
+        lines.append(b"\r\n")
+        self._held = b"".join(lines)
+        line.loop.call_soon(self._flush)
+
+    def _frame(self, begun: bytes, value: bytes) -> None:
+        """Take what a header says of where the answer ends."""
+        if begun == _LENGTH and self._chunked is None:
+            self._left, self._chunked = int(value), False
+        elif begun == _CODING and value.lower() == b"chunked":
+            self._left, self._chunked = 0, True
+        elif begun == _CONNECTION and b"close" in [token.strip() for token in value.lower().split(b",")]:
+            self.keep_alive, self._closing = False, True
+
+    def _go_on(self, body: bytes, *, more: bool) -> None:
+        if self._bare:
+            self._left, body = 0, b""
+        elif self._chunked:
+            body = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
+            body = body if more else body + _END
+        elif len(body) > self._left:
+            raise RuntimeError("Response content longer than Content-Length")
+        else:
+            self._left -= len(body)
+        if self._held:
+            body, self._held = self._held + body, b""
+        if body:
+            self._transport.write(body)
+        if not more:
+            self._complete()
+
+    def _complete(self) -> None:
+        if self._left != 0:
+            raise RuntimeError("Response content shorter than Content-Length")
+        self.response_complete = True
+        self._tell()
+        if not self.keep_alive:
+            self._transport.close()
+        self._line.complete()
+
+    def _flush(self) -> None:
+        """Let the head go alone."""
+        if self._held:
+            head, self._held = self._held, b""
+            if not self.disconnected:
+                self._transport.write(head)
