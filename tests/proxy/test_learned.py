@@ -23,3 +23,14 @@ def test_the_memory_is_bounded(clock: FakeClock) -> None:
     for number in range(BOUND + 1):
         learned.learn("alpha", f"m{number}", "a")
     assert learned.of("alpha", "m0") == frozenset()
+
+
+def test_what_is_learned_again_lasts_from_then_on(clock: FakeClock) -> None:
+    learned = LearnedParameters(clock)
+    learned.learn("alpha", "m1", "a")
+    learned.learn("alpha", "m2", "b")
+    clock.move(REMEMBER_S / 2)
+    learned.learn("alpha", "m1", "c")
+    clock.move(REMEMBER_S / 2 + 1)
+    learned.learn("alpha", "m3", "d")
+    assert [sorted(learned.of("alpha", name)) for name in ("m1", "m2", "m3")] == [["a", "c"], [], ["d"]]

@@ -92,3 +92,5 @@ def test_mixed_vectors_can_be_allowed(desk: Desk, rig: Rig) -> None:
 def test_planning_needs_a_name_and_needs(desk: Desk) -> None:
     with pytest.raises(RuntimeError, match="resolved"):
         desk.planner.plan(Call("r", 0.0, 0.0, "/r", snapshot=snapshot(ALPHA)))
+    with pytest.raises(RuntimeError, match="resolved"):
+        desk.planner.members(Call("r", 0.0, 0.0, "/r", snapshot=snapshot(ALPHA)))

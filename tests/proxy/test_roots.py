@@ -31,7 +31,7 @@ def root(desk: AutoDesk, roots: Roots, model: str = "auto", **headers: str) -> G
     call = desk.call(model, headers={name.replace("_", "-"): value for name, value in headers.items()})
     assert call.resolution is not None
     assert call.needs is not None
-    return roots.of(call, call.resolution)
+    return roots.of(call, call.resolution, desk.clock.now()).root
 
 
 @pytest.mark.parametrize("model", ["auto", "auto/fast", "default", "l"])
@@ -39,16 +39,18 @@ def test_what_does_not_depend_on_the_request_is_made_once(desk: AutoDesk, roots:
     assert root(desk, roots, model) is root(desk, roots, model)
 
 
-def test_a_spec_is_made_for_its_request(desk: AutoDesk, roots: Roots) -> None:
-    assert root(desk, roots, "p0/m") is not root(desk, roots, "p0/m")
+def test_a_spec_is_made_once_for_each_model(desk: AutoDesk, roots: Roots) -> None:
+    assert root(desk, roots, "p0/m") is root(desk, roots, "p0/m")
+    assert root(desk, roots, "p1/m") is not root(desk, roots, "p0/m")
 
 
 def test_default_is_made_once_for_each_preference(desk: AutoDesk, roots: Roots) -> None:
+    call = desk.call("default", key=replace(KEYLESS, provider="p2"))
     trees = [
         root(desk, roots, "default"),
         root(desk, roots, "default", x_troy_wants_tools="1"),
         root(desk, roots, "default", x_troy_provider="p3"),
-        roots.of(call := desk.call("default", key=replace(KEYLESS, provider="p2")), resolve("default", call.snapshot)),
+        roots.of(call, resolve("default", call.snapshot), desk.clock.now()).root,
     ]
     assert [next(leaves(tree)).spec for tree in trees] == ["p0/m", "p0/m", "p3/m", "p2/m"]
     assert len(set(map(id, trees))) == 4
@@ -79,7 +81,7 @@ def test_a_combo_that_is_no_part_of_the_snapshot_is_made_for_itself(desk: AutoDe
     assert call.resolution.combo is not None
     assert call.needs is not None
     draft = replace(call.resolution, combo=replace(call.resolution.combo, members=()))
-    assert roots.of(call, draft) != kept
+    assert roots.of(call, draft, desk.clock.now()).root != kept
 
 
 def test_a_member_stands_for_the_accounts_that_may_carry_it_now(clock: FakeClock) -> None:
@@ -117,3 +119,9 @@ def test_nobody_carries_a_member_without_a_provider_or_account(clock: FakeClock,
     (member,) = leaves(root(desk, roots))
     assert roots.carriers(member) == roots.carriers(member) == ()
     assert roots.carriers(Candidate("no/x", None, "x")) == ()
+
+
+def test_a_tree_that_a_known_provider_in_a_header_came_with_is_not_kept(desk: AutoDesk, roots: Roots) -> None:
+    kept = root(desk, roots, "p0/m")
+    assert root(desk, roots, "p0/m", x_troy_provider="p1") == kept
+    assert root(desk, roots, "p0/m") is kept

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from troyproxy.catalog.combos import Combo
 from troyproxy.catalog.models import Limits, Model
 from troyproxy.routing.candidates import Candidate
-from troyproxy.routing.handoff import SUMMARY_TOKENS, best, cuts, handed_over, old_part, turns_of, within
+from troyproxy.routing.handoff import SUMMARY_TOKENS, best, cuts, handed_over, hands_over, old_part, turns_of, within
 from troyproxy.routing.needs import Needs, needs_of
 
 Message = dict[str, Any]
@@ -45,6 +46,11 @@ def holding(window: int | None, output: int | None = None) -> Candidate:
 
 def combo(**config: object) -> Combo:
     return Combo(id="c", name="c", strategy="context-relay", config=config)
+
+
+def test_only_a_relay_with_a_model_to_sum_up_hands_over() -> None:
+    others = [combo(), combo(handoff_model=1), replace(combo(handoff_model="a/m"), strategy="priority")]
+    assert [hands_over(each) for each in (combo(handoff_model="a/m"), *others)] == [True, False, False, False]
 
 
 # --- where to cut ---

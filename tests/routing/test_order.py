@@ -13,7 +13,7 @@ from troyproxy.catalog.combos import Combo, Member
 from troyproxy.routing.context import Cursor, Effect, State
 from troyproxy.routing.eligibility import Skip, SkipReason
 from troyproxy.routing.members import Candidate, expand
-from troyproxy.routing.order import Plan, Sight, order, sticky_of
+from troyproxy.routing.order import Plan, Sight, is_fixed, order, sticky_of
 
 PROVIDERS = (provider("alpha", "m1", "m2", "m3"), provider("beta", "m1", "m2"))
 
@@ -163,3 +163,10 @@ def test_every_member_is_either_planned_or_skipped_and_only_once(
 def test_the_same_seed_makes_the_same_plan(members: list[str], strategy: str, seed: int) -> None:
     root = combo("c", *members, strategy=strategy)
     assert plan(root, seed=seed) == plan(root, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "fixed"), [("fallback", True), ("nosuch", True), ("auto", False), ("lkgp", False)]
+)
+def test_only_a_saved_or_unknown_order_is_fixed(strategy: str, fixed: bool) -> None:
+    assert is_fixed(strategy) is fixed

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -140,3 +142,81 @@ def test_what_is_no_object_is_refused(body: bytes) -> None:
 def test_an_object_too_deep_to_read_is_refused() -> None:
     with pytest.raises(MalformedJSON, match="too deep"):
         edit(b'{"a":' + b"[" * 100_000, {"model": "m"})
+
+
+# --- the usual layouts ---
+
+LAYOUTS = st.sampled_from([(",", ":"), (", ", ": "), (",", ": "), (", ", ":")])
+
+
+@st.composite
+def laid_out(draw: st.DrawFn) -> bytes:
+    """An object as encoders write it, with keys that nest, repeat and look alike, and perhaps a byte too much."""
+    comma, colon = draw(LAYOUTS)
+    plain = st.sampled_from(["model", "messages", "stream", "n", "é"])
+    texts = st.lists(st.sampled_from(["model", '"', ":", ",", "{", "\\", "é", "中", " "]), max_size=6).map("".join)
+    nested = st.dictionaries(plain, texts, max_size=2)
+    pairs = draw(st.lists(st.tuples(plain, texts | nested | st.integers() | st.none()), max_size=5))
+    ascii_only = draw(st.booleans())
+    dumped = [
+        json.dumps(key, ensure_ascii=ascii_only)
+        + colon
+        + json.dumps(value, ensure_ascii=ascii_only, separators=(comma, colon))
+        for key, value in pairs
+    ]
+    return ("{" + comma.join(dumped) + "}" + draw(st.sampled_from(["", "", "\n"]))).encode()
+
+
+SET = st.dictionaries(st.sampled_from(["model", "stream_options", "n", "é"]), VALUES | st.just("model"), max_size=3)
+
+
+@given(laid_out() | spelled(), SET, st.sets(st.sampled_from(["n", "stream"])))
+def test_the_places_of_the_values_are_those_that_lining_up_finds(
+    body: bytes, changes: dict[str, object], drop: set[str]
+) -> None:
+    with patch("troyproxy.wire.splice._in_place", return_value=None):
+        expected = edit(body, changes, drop)
+    assert edit(body, changes, drop) == expected
+
+
+@given(laid_out(), SET)
+def test_an_edit_of_a_usual_layout_is_decode_change_encode(body: bytes, changes: dict[str, object]) -> None:
+    value = decode(body)
+    assert isinstance(value, dict)
+    pairs = json.loads(edit(body, changes), object_pairs_hook=list)
+    assert len(pairs) == len({key for key, _ in pairs})
+    assert decode(edit(body, changes)) == value | changes
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b'{"m":[{"model":"x"}],"model":"a"}', b'{"m":[{"model":"x"}],"model":"m"}'),
+        (b'{"m": "\\"model\\": 1", "model": "a", "n": 1}', b'{"m": "\\"model\\": 1", "model": "m", "n": 1}'),
+        (b'{"a":1,"b":2,"a":3,"model":"x"}', b'{"b":2,"a":3,"model":"m"}'),
+        (b'{"a":12,"a":1}', b'{"a":1,"model":"m"}'),
+        (b'{"a": 1, "b": 2}', b'{"a": 1, "b": 2,"model":"m"}'),
+        (b'{"n":1,"model":"m"}', b'{"n":1,"model":"m"}'),
+        ('{"中":1,"model":"中"}'.encode(), '{"中":1,"model":"m"}'.encode()),
+    ],
+)
+def test_a_value_is_replaced_where_it_stands(body: bytes, expected: bytes) -> None:
+    assert edit(body, {"model": "m"}) == expected
+
+
+def test_a_megabyte_is_copied_once_and_not_lined_up() -> None:
+    body = encode({"messages": [{"role": "user", "content": "x" * (1 << 20)}], "model": "a", "stream": True})
+    with patch("troyproxy.wire.splice._line_up", side_effect=AssertionError):
+        edited = edit(body, {"model": "m", "stream_options": {"include_usage": True}})
+    assert edited == body.replace(b'"model":"a"', b'"model":"m"')[:-1] + b',"stream_options":{"include_usage":true}}'
+
+
+def test_at_the_edge_of_what_can_be_read_an_object_is_edited_or_refused() -> None:
+    ended = set()
+    for depth in range(sys.getrecursionlimit() - 200, sys.getrecursionlimit() + 20):
+        body = b'{"a":1,"a":' + b"[" * depth + b"]" * depth + b"}"
+        try:
+            ended.add(edit(body, {}).startswith(b'{"a":[['))
+        except MalformedJSON as exc:
+            ended.add(str(exc) != "too deep")
+    assert ended == {True, False}

@@ -32,22 +32,30 @@ class Brief:
 def brief_of(payload: Mapping[str, object], *, est_tokens: int = 0, hint: str | None = None) -> Brief:
     """Return the brief of a chat request. *hint*: the caller's header, else ``metadata.task`` speaks."""
     messages = _objects(payload.get("messages"))
-    tools = _objects(payload.get("tools"))
+    tools = _objects(payload["tools"]) if "tools" in payload else []
     metadata = payload.get("metadata")
-    named = metadata.get("task") if isinstance(metadata, Mapping) else None
+    named = metadata.get("task") if isinstance(metadata, dict) else None
     return Brief(
-        system=_bounded("\n".join(_text(m) for m in messages[:3] if m.get("role") in ROLES)),
-        last=_bounded(next((_text(m) for m in reversed(messages) if m.get("role") == "user"), "")),
+        system=_bounded("\n".join([_text(m) for m in messages[:3] if m.get("role") in ROLES])),
+        last=_bounded(_last(messages)),
         messages=len(messages),
-        tools=tuple(filter(None, map(_tool_name, tools[:MOST_TOOLS]))),
+        tools=tuple(filter(None, map(_tool_name, tools[:MOST_TOOLS]))) if tools else (),
         tool_count=len(tools),
         est_tokens=est_tokens,
         hint=hint or (named if isinstance(named, str) else None),
     )
 
 
-def _objects(value: object) -> list[Mapping[str, object]]:
-    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
+def _objects(value: object) -> list[dict[str, object]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _last(messages: list[dict[str, object]]) -> str:
+    """Return the text of the user's last message."""
+    for message in reversed(messages):
+        if message.get("role") == "user":
+            return _text(message)
+    return ""
 
 
 def _text(message: Mapping[str, object]) -> str:
@@ -60,7 +68,7 @@ def _text(message: Mapping[str, object]) -> str:
 
 def _tool_name(tool: Mapping[str, object]) -> str:
     function = tool.get("function")
-    name = function.get("name") if isinstance(function, Mapping) else tool.get("name")
+    name = function.get("name") if isinstance(function, dict) else tool.get("name")
     return name[:100] if isinstance(name, str) else ""
 
 

@@ -131,7 +131,7 @@ def _admitted(
 ) -> tuple[list[Entry], bool]:
     """Return who may serve, the best first. When all are excluded all are back, and the order is by their return."""
     ranked = [pool[at] for at in board.ranking if at not in low]
-    if ranked and all(entry.place is Place.IN for entry in ranked):
+    if ranked and _all_in(ranked):
         return ranked, False
     kept = [entry for entry in ranked if entry.place is not Place.OUT]
     if kept or not pool:
@@ -140,6 +140,13 @@ def _admitted(
     # The terms of those that score too low begin now, so they end last.
     back = sorted(range(len(pool)), key=lambda at: (at in low, pool[at].back_at, at))
     return [pool[at] for at in back], True
+
+
+def _all_in(entries: Sequence[Entry]) -> bool:
+    for entry in entries:  # noqa: SIM110 -- asked of every plan: a generator costs three times as much
+        if entry.place is not Place.IN:
+            return False
+    return True
 
 
 def _with_probes(order: list[Entry], *, leading: int) -> list[Entry]:

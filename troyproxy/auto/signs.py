@@ -21,7 +21,6 @@ HEAD: Final = 3
 _BEGINNING: Final = re.compile(r"[a-z]{1,3}")
 _WORD: Final = re.compile(r"(\w{1,3})\w*")
 _FAILURE: Final = re.compile(r"\b\w*(?:error|exception)\b")
-_FAILURES: Final = ("error", "exception")
 """The only phrases that are known by their end."""
 
 
@@ -180,10 +179,13 @@ def _index(signs: Iterable[Sign]) -> Mapping[str, tuple[int, ...]]:
 
 
 _BY_HEAD: Final = _index(SIGNS)
+_NOTHING: Final = (0,) * len(SIGNS)
 
 
 def counted(text: str) -> Sequence[int]:
     """Return how often each of `SIGNS` stands in *text*, which is in lower case; at most `MOST` for each."""
+    if not text:  # most requests have no system prompt, and fit the opening
+        return _NOTHING
     counts, ends = [0] * len(SIGNS), [0] * len(SIGNS)
     for word in _WORD.finditer(text):
         for at in _BY_HEAD.get(word[1], ()):
@@ -194,7 +196,7 @@ def counted(text: str) -> Sequence[int]:
             if found is not None:
                 counts[at] += 1
                 ends[at] = found.end()
-    if any(name in text for name in _FAILURES):
+    if "error" in text or "exception" in text:
         thrown = sum(1 for _ in _FAILURE.finditer(text))
         counts = [min(MOST, n + thrown) if sign.failures else n for n, sign in zip(counts, SIGNS, strict=True)]
     return counts

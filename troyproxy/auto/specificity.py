@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from troyproxy.auto.brief import Brief
@@ -90,7 +90,7 @@ def _mathematics(text: str, lower: str) -> int:
 
 def _trade(text: str) -> int:
     """Return how many terms of a trade are in *text*, which is in lower case."""
-    if not any(word in text for word in _DOMAIN) and _CRYPTOGRAPHY not in text:
+    if _CRYPTOGRAPHY not in text and not _holds(text, _DOMAIN):
         return 0
     words = set(_WORD.findall(text))
     others = {word for word in words if word.startswith(_CRYPTOGRAPHY) and word != _CRYPTOGRAPHY}
@@ -99,7 +99,14 @@ def _trade(text: str) -> int:
 
 def _words(pattern: re.Pattern[str], words: Sequence[str], text: str) -> int:
     """Return how often *pattern*, which stands for *words*, is in *text*. A text is found far faster than a pattern."""
-    return _count(pattern, text) if any(word in text for word in words) else 0
+    return _count(pattern, text) if _holds(text, words) else 0
+
+
+def _holds(text: str, words: Iterable[str]) -> bool:
+    for word in words:  # noqa: SIM110 -- a generator costs more than the looks themselves
+        if word in text:
+            return True
+    return False
 
 
 def _count(pattern: re.Pattern[str], text: str) -> int:

@@ -26,6 +26,7 @@ HINTS: Final[Mapping[str, Task]] = MappingProxyType(
     {task.value: task for task in Task}
     | {"code": Task.CODING, "debug": Task.DEBUGGING, "docs": Task.DOCUMENTATION, "plan": Task.PLANNING}
 )
+_TASKS: Final[tuple[Task, ...]] = tuple(task for task in Task if task is not Task.DEFAULT)
 _TRACE: Final = re.compile(
     r"^Traceback \(most recent|^[ \t]{1,40}at [\w.$<>]{1,200} ?\(|^panicked at|^[ \t]{0,40}File \"[^\n]+\", line \d",
     re.MULTILINE,
@@ -43,16 +44,17 @@ def task_of(brief: Brief) -> Task:
     if brief.hint is not None and brief.hint.strip().lower() in HINTS:
         return HINTS[brief.hint.strip().lower()]
     points = _points(brief)
-    best = max(points, key=lambda task: points[task])
+    best = max(points, key=points.__getitem__)
     return best if points[best] >= CONFIDENT else Task.DEFAULT
 
 
 def _points(brief: Brief) -> dict[Task, float]:
-    points: dict[Task, float] = {task: 0.0 for task in Task if task is not Task.DEFAULT}
+    points = dict.fromkeys(_TASKS, 0.0)
     gist = brief.last if len(brief.last) <= GIST else f"{brief.last[:HEAD]}\n{brief.last[HEAD - GIST :]}"
     opening, text, system = map(counted, (gist[:OPENING].lower(), gist[OPENING:].lower(), brief.system[:HEAD].lower()))
     for sign, first, later, told in zip(SIGNS, opening, text, system, strict=True):
-        points[sign.task] += sign.weight * (LEAD * first + later / 2 + SYSTEM_SHARE * min(1, told))
+        if first or later or told:
+            points[sign.task] += sign.weight * (LEAD * first + later / 2 + (SYSTEM_SHARE if told else 0.0))
     if _within(_TRACE, _OF_TRACES, gist):
         points[Task.DEBUGGING] += 4.0
     if gist.startswith(_FENCE) or f"\n{_FENCE}" in gist:
@@ -60,10 +62,13 @@ def _points(brief: Brief) -> dict[Task, float]:
     if _within(_DIFF, _OF_DIFFS, gist):
         points[Task.REVIEW] += 3.0 if points[Task.REVIEW] > 0 else 1.0
         points[Task.CODING] += 1.0
-    if any(_EDITING.search(name) for name in brief.tools):
+    if brief.tools and any(_EDITING.search(name) for name in brief.tools):
         points[Task.CODING] += 1.0
     return points
 
 
 def _within(pattern: re.Pattern[str], literals: tuple[str, ...], text: str) -> bool:
-    return any(literal in text for literal in literals) and pattern.search(text) is not None
+    for literal in literals:
+        if literal in text:
+            return pattern.search(text) is not None
+    return False

@@ -27,7 +27,8 @@ class Admitting:
 
     needs: Needs
     deny_unknown: bool
-    relief: Relief
+    relief: Relief | None
+    """None: nothing is handed over."""
     globs: Collection[str]
     """What the key limits the pool to; empty for most."""
     vectors: str | None
@@ -46,7 +47,7 @@ class Admitting:
         if self.globs and not allowed(tuple(self.globs), candidate.spec):
             return SkipReason.NOT_ALLOWED
         short = shortfall(candidate, self.needs, deny_unknown=self.deny_unknown)
-        if short is not None and self.relief.after(short, candidate) is not None:
+        if short is not None and (self.relief is None or self.relief.after(short, candidate) is not None):
             return short
         return self._locked(candidate)
 

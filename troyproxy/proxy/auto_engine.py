@@ -15,6 +15,7 @@ from troyproxy.auto.board import Entry
 from troyproxy.auto.decision import Decision
 from troyproxy.auto.exclusion import PROBE_LEAST_S, Record
 from troyproxy.auto.fitness import Task
+from troyproxy.auto.weights import Weights
 from troyproxy.catalog.combos import Combo
 from troyproxy.catalog.providers import Account
 from troyproxy.ports import AutoPlan, Clock, Observer
@@ -29,6 +30,8 @@ WEIGHTS: Final = 3
 """Where the weights stand in a `MemoryKey`."""
 MARKS: Final = ("explored", "known", "probe", "incident", "readmitted")
 """What a decision says of itself in ``x-troy-strategy``."""
+MOST_WEIGHTS: Final = 1_000
+"""Sets of weights whose names are kept."""
 SHOWN: Final = 10
 """Candidates whose scores are traced."""
 
@@ -54,10 +57,21 @@ class AutoEngine:
         self.clock, self.memory, self.boards, self.exploration = clock, memory, boards, exploration
         self._observer = observer
         self.exclusions = Exclusions(clock, observer)
+        self._names: dict[tuple[float, ...], str] = {}
 
     def placed(self, field: Field, key: MemoryKey) -> Sequence[Entry]:
         """Return the pool of *field* with everybody at the place where exclusion has them, by the weights of *key*."""
         return self.exclusions.placed(field, key[WEIGHTS])
+
+    def name_of(self, weights: Weights) -> str:
+        """Return what *weights* are called in memory and exclusions: the numbers, written once."""
+        values = tuple(weights.values())
+        name = self._names.get(values)
+        if name is None:
+            if len(self._names) >= MOST_WEIGHTS:
+                self._names.clear()
+            name = self._names[values] = repr(values)
+        return name
 
     def apply(self, call: Call, decided: Iterable[Decided]) -> None:
         """Put what was decided for *call* into force: exclusions begin, a probe is leased, the ledger is told."""
@@ -76,13 +90,14 @@ class AutoEngine:
     def _tell(self, call: Call, made: Decided, first: Candidate) -> None:
         """Tell the ledger and the observer who leads, and why."""
         decision = made.decision
-        scores = {one.identity: one.score for one in decision.scored}
         marks = [name for name in MARKS if getattr(decision, name)]
-        call.ledger.marks.extend(mark for mark in marks if mark not in call.ledger.marks)
-        call.ledger.say(
-            f"auto {made.combo.name}: task {made.task}, specificity {made.specificity:.0f}, {' '.join(marks)}"
-        )
-        call.ledger.say("  " + ", ".join(f"{name} {scores[name]:.4f}" for name in decision.order[:SHOWN]))
+        call.ledger.marks.extend([mark for mark in marks if mark not in call.ledger.marks])
+        scores = {one.identity: one.score for one in decision.scored}
+        if call.ledger.told:
+            call.ledger.say(
+                f"auto {made.combo.name}: task {made.task}, specificity {made.specificity:.0f}, {' '.join(marks)}"
+            )
+            call.ledger.say("  " + ", ".join([f"{name} {scores[name]:.4f}" for name in decision.order[:SHOWN]]))
         self._observer.auto_planned(
             AutoPlan(
                 name=made.combo.name,
@@ -109,8 +124,9 @@ class AutoEngine:
 
     def served(self, keys: Collection[MemoryKey], target: Target) -> None:
         """*target* has begun to answer: that is remembered under *keys*, and a good probe whatever follows."""
-        key = _key(target)
-        self.memory.served(keys, *key)
+        key = (target.provider.id, target.candidate.model, target.account.name)
+        if keys:
+            self.memory.served(keys, *key)
         self.exclusions.served(key, target.started_at)
 
     def attempted(self, attempt: Finished) -> None:

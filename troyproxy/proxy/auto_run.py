@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, cast
 
 from troyproxy.auto.brief import brief_of
 from troyproxy.auto.config import PLAIN, AutoConfig, BadAuto, read_auto
@@ -57,7 +57,7 @@ class AutoRun:
     def strategy(self, members: Sequence[Unit], ctx: RouteContext) -> Order:
         """The scored order. *members* are single ones: combos inside were taken apart (`TO_LEAVES`)."""
         group, gist = self._groups[ctx.combo_id], self._gist
-        pool = [unit for unit in members if isinstance(unit, Candidate)]
+        pool = cast("Sequence[Candidate]", members)
         field = self._engine.boards.field(pool, gist.task, self._call.snapshot, self._circuits, ctx.now)
         rules, key = self._rules(group, pool)
         entries = self._engine.placed(field, key)
@@ -72,6 +72,8 @@ class AutoRun:
     def skips(self) -> list[Skip]:
         """Return who was left out here, with the reason."""
         out = self.left_out
+        if not out:
+            return []
         return [
             Skip.of(candidate, out[candidate.identity])
             for made in self.decided
@@ -105,7 +107,7 @@ class AutoRun:
         combo, wishes = group.combo, self._wishes
         config, variant = _config(combo), wishes.variant or variant_of(combo.name) or PLAIN_VARIANT
         weights = wishes.weights or (variant.weights if variant_of(combo.name) else config.weights)
-        key = key_of(self._call, combo, repr(tuple(weights.values())))
+        key = key_of(self._call, combo, self._engine.name_of(weights))
         last = self._engine.memory.last(key)
         rules = Rules(
             weights=weights,

@@ -10,15 +10,14 @@ from typing import Final
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.routing.adapt import may_learn, member_changes, parameter
-from troyproxy.routing.changes import Changes
-from troyproxy.routing.effort import EffortDecision
+from troyproxy.routing.changes import UNCHANGED, Changes
+from troyproxy.routing.effort import NO_EFFORT
 from troyproxy.routing.effort_spelling import BUDGETS
 from troyproxy.routing.members import Candidate
 from troyproxy.wire import splice
 
 GENERATING: Final = frozenset({"/v1/chat/completions", "/v1/completions"})
 """Routes that know ``stream_options``, and an effort: what is embedded is not thought about."""
-NO_EFFORT: Final = EffortDecision()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,7 @@ class MemberBody:
 def member_body(call: Call, candidate: Candidate, learned: LearnedParameters) -> MemberBody:
     """Return the body for *candidate*."""
     if call.passing:
-        return MemberBody(_passed(call, candidate.model), Changes())
+        return MemberBody(_passed(call, candidate.model), UNCHANGED)
     provider = candidate.provider.id if candidate.provider is not None else ""
     changes = member_changes(
         call.payload,

@@ -25,6 +25,8 @@ class Draft:
     plan: Plan
     run: AutoRun | None = None
     remember: tuple[MemoryKey, ...] = ()
+    settled: bool = False
+    """Somebody serves, nobody was left out, and there is nothing to apply, to remember or to tell."""
 
     @property
     def skips(self) -> tuple[Skip, ...]:

@@ -78,7 +78,7 @@ class Relief:
     @property
     def _combo(self) -> Combo | None:
         combo = self._call.resolution.combo if self._call.resolution is not None else None
-        return combo if combo is not None and combo.strategy == handoff.STRATEGY else None
+        return combo if combo is not None and handoff.hands_over(combo) else None
 
     @cached_property
     def _cuts(self) -> tuple[Cut, ...]:
@@ -91,6 +91,12 @@ def expected(call: Call, candidate: Candidate) -> tuple[str, ...]:
     """Return what ``x-troy-adapted`` would say of a hand-off, for an explanation."""
     relief = Relief(call)
     return (ADAPTED,) if relief.short(candidate) and relief.cut(candidate) is not None else ()
+
+
+def handoff_of(gear: Gear, call: Call, recorder: Recorder) -> Handoff | None:
+    """Return the hand-off of a walk; None for the many whose combo has none, or that have no combo."""
+    combo = call.resolution.combo if call.resolution is not None else None
+    return Handoff(gear, call, recorder) if combo is not None and handoff.hands_over(combo) else None
 
 
 class Handoff:

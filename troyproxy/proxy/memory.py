@@ -9,7 +9,7 @@ what was good before the latest blow to it is not known to be good. Looking chan
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Final
@@ -22,7 +22,7 @@ from troyproxy.proxy.call import Call, MemoryKey
 from troyproxy.resilience import cooldowns
 from troyproxy.resilience.cooldowns import ANY
 from troyproxy.resilience.events import CircuitOpened, Event, Failed, Locked
-from troyproxy.routing.members import Group, leaves
+from troyproxy.routing.members import Group
 
 SLIDING_S: Final = 900.0
 BOUND: Final = 10_000
@@ -105,8 +105,16 @@ def identity_in(target: GoodTarget | None, group: Group) -> str | None:
     """Return the identity under which *target* is in *group*: pinned to its account or not."""
     if target is None:
         return None
-    pinned = any(leaf.identity == target.identity for leaf in leaves(group))
-    return target.identity if pinned else f"{target.provider}/{target.model}"
+    pinned = target.identity
+    return pinned if _holds(group, pinned) else f"{target.provider}/{target.model}"
+
+
+def _holds(group: Group, identity: str) -> bool:
+    """Whether a member of *group* has this identity; asked of whole pools with every plan, so without generators."""
+    for unit in group.units:  # noqa: SIM110 -- see above
+        if unit.identity == identity or (unit.__class__ is Group and _holds(unit, identity)):
+            return True
+    return False
 
 
 def session_of(call: Call) -> str | None:
@@ -114,11 +122,10 @@ def session_of(call: Call) -> str | None:
     named = call.header(b"x-troy-session")
     if named:
         return named
-    metadata = call.payload.get("metadata")
-    for owner in (metadata if isinstance(metadata, Mapping) else {}, call.payload):
+    payload, metadata = call.payload, call.payload.get("metadata")
+    for owner in (metadata, payload) if isinstance(metadata, dict) else (payload,):
         for field in SESSION_FIELDS:
-            value = owner.get(field)
-            if isinstance(value, str) and value:
+            if field in owner and isinstance(value := owner[field], str) and value:
                 return value
     return None
 

@@ -6,7 +6,7 @@ also applies the strategies' effects (cursors move when a plan is made) and refu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Final
@@ -14,35 +14,31 @@ from typing import Final
 from cachetools import LRUCache
 
 from troyproxy.catalog.combos import Combo
-from troyproxy.errors import BudgetExceeded, ModelNotAllowed, NoEligibleMember, TroyError
+from troyproxy.errors import BudgetExceeded, NoEligibleMember, TroyError
 from troyproxy.ports import Clock, Observer
 from troyproxy.proxy.admitting import Admitting
 from troyproxy.proxy.auto_engine import AutoEngine
 from troyproxy.proxy.auto_run import AutoRun
 from troyproxy.proxy.call import Call
-from troyproxy.proxy.draft import Draft, groups_of, recalled, remembered
+from troyproxy.proxy.draft import Draft, recalled, remembered
 from troyproxy.proxy.handoff import Relief
 from troyproxy.proxy.health import HealthKeeper
-from troyproxy.proxy.measuring import Measuring, Size
+from troyproxy.proxy.measuring import EMBEDDINGS, Measuring, Size
 from troyproxy.proxy.policy import WalkPolicy
 from troyproxy.proxy.roots import Roots, tree_of
+from troyproxy.proxy.trees import Globs, Tree, Wanted
 from troyproxy.proxy.unavailable import LOCKED, Refusals
 from troyproxy.routing.context import State
-from troyproxy.routing.eligibility import (
-    Skip,
-    embedding_model,
-)
-from troyproxy.routing.globs import allowed, pool_limited
-from troyproxy.routing.members import AUTO, Candidate, Group, leaves
-from troyproxy.routing.names import NameKind, Resolution
+from troyproxy.routing.eligibility import Skip
+from troyproxy.routing.members import AUTO, Candidate, leaves
+from troyproxy.routing.names import NameKind
 from troyproxy.routing.needs import Needs
-from troyproxy.routing.order import Plan, Sight, circle_of, order
+from troyproxy.routing.order import Plan, Sifted, Sight, arrange, circle_of, sift
 from troyproxy.routing.resolvers import Drifting, drifting_of, nobody_drifts
 from troyproxy.routing.strategies import STRATEGIES
 
 STATES: Final = 10_000
-UNSAVED: Final = frozenset({NameKind.DEFAULT, NameKind.AUTO})
-"""Names whose order nobody saved."""
+_UNDECIDED: Final = "a call is planned after its name is resolved and its needs are read"
 
 
 class Planner:
@@ -65,16 +61,20 @@ class Planner:
         self._states: LRUCache[str, State] = LRUCache(STATES)
         self._drifting = drifting
         self._roots = Roots(clock, drifting)
+        self._idle_rng = Random(0)  # noqa: S311 -- nobody draws from it: seeding one costs more than a plan
 
     def plan(self, call: Call) -> Plan:
         """Plan *call*, apply the effects, note the skips. Raises when no member is left, or the key may not."""
         draft = self.draft(call)
         plan = draft.plan
+        if draft.settled:
+            call.plan, call.remember = plan, ()
+            return plan
         for effect in plan.effects:
             self._states[effect.combo_id] = effect.state
         if draft.run is not None:
             self.auto.apply(call, draft.run.decided)
-        for skip in draft.skips:
+        for skip in plan.skipped if draft.run is None else draft.skips:
             if call.ledger.skip(skip):
                 self._observer.skipped(skip.provider, skip.reason)
         if not plan.candidates:
@@ -84,8 +84,9 @@ class Planner:
         return plan
 
     def _tell_drifting(self, call: Call, plan: Plan) -> None:
-        """Trace which models go last because they drift; elsewhere the order is as it was saved."""
-        if not call.wants_tools or call.resolution is None or call.resolution.kind not in UNSAVED:
+        """Trace which models go last because they drift; where an order was saved it stays as it was."""
+        kind = call.resolution.kind if call.resolution is not None else None
+        if (kind is not NameKind.DEFAULT and kind is not NameKind.AUTO) or not call.wants_tools:
             return
         late = drifting_of(plan.candidates, self._drifting())
         if late:
@@ -101,48 +102,73 @@ class Planner:
 
     def draft(self, call: Call) -> Draft:
         """Return the members behind the call's name and the plan for them, touching nothing."""
-        resolution, needs = _decided(call)
-        root = self._roots.of(call, resolution)
-        globs = _globs(call, resolution, root)
+        resolution, needs = call.resolution, call.needs
+        if resolution is None or needs is None:
+            raise RuntimeError(_UNDECIDED)
+        if resolution.kind is NameKind.DEFAULT and not needs.tools and call.wants_tools:
+            needs = replace(needs, tools=True)  # perhaps they come later
         now = self._clock.now()
-        admitting = Admitting(
+        tree = self._roots.of(call, resolution, now)
+        globs = tree.limits(call.key.models, resolution) if call.key is not None and call.key.models else ()
+        if not self._health.calm(now) or needs.est_tokens + (needs.max_output or 0) > tree.room:
+            sifted = sift(tree.root, self._admitting(call, needs, tree, globs, now).reason)
+            return self._arranged(call, needs, tree, sifted, now)
+        wanted = needs.tools, needs.vision, needs.json, needs.audio, call.route == EMBEDDINGS, globs
+        return tree.drafts.get(wanted) or self._calm_draft(call, needs, tree, wanted, now)
+
+    def _calm_draft(self, call: Call, needs: Needs, tree: Tree, wanted: Wanted, now: float) -> Draft:
+        """Draft while nobody is locked and the length bars nobody: who may serve depends on *wanted* alone."""
+        sifted = tree.sifted.get(wanted)
+        if sifted is None:
+            sifted = sift(tree.root, self._admitting(call, needs, tree, wanted[-1], now).reason)
+            tree.keep(wanted, sifted)
+        draft = self._arranged(call, needs, tree, sifted, now)
+        if tree.fixed:
+            default = call.resolution is None or call.resolution.kind is NameKind.DEFAULT
+            settled = bool(draft.plan.candidates) and not (draft.plan.skipped or default)
+            draft = replace(draft, settled=settled)
+            tree.keep_draft(wanted, draft)
+        return draft
+
+    def _arranged(self, call: Call, needs: Needs, tree: Tree, sifted: Sifted, now: float) -> Draft:
+        run = self._run(call, tree, needs, now)
+        plan = arrange(sifted, self._sight(call, needs, now, tree, run))
+        return Draft(tree.root, plan, run, tuple(remembered(call, tree.groups.values(), run)))
+
+    def _admitting(self, call: Call, needs: Needs, tree: Tree, globs: Globs, now: float) -> Admitting:
+        return Admitting(
             needs=needs,
             deny_unknown=self._policy.deny_unknown,
-            relief=Relief(call),
+            relief=Relief(call) if tree.hands_over else None,
             globs=globs,
-            vectors=embedding_model(root) if call.route == "/v1/embeddings" else None,
+            vectors=tree.vectors if call.route == EMBEDDINGS else None,
             health=self._health,
             circuits=self._health.circuits(now),
             cooling=self._health.cooling(now),
             carriers=self._roots.carriers,
         )
-        groups = {circle_of(group.combo): group for group in groups_of(root)}
-        run = self._run(call, groups, needs)
-        plan = order(root, admitting.reason, self._sight(call, needs, now, groups, run))
-        return Draft(root, plan, run, tuple(remembered(call, groups.values(), run)))
 
-    def _run(self, call: Call, groups: Mapping[str, Group], needs: Needs) -> AutoRun | None:
+    def _run(self, call: Call, tree: Tree, needs: Needs, now: float) -> AutoRun | None:
         """Return what decides for the ``auto`` groups; None where there are none."""
-        scored = {name: group for name, group in groups.items() if group.combo.strategy == AUTO}
-        if not scored:
+        if not tree.scored:
             return None
-        size, now = Size.of(needs, call.route), self._clock.now()
+        size = Size.of(needs, call.route)
 
         def estimate(candidate: Candidate) -> float | None:
             return self._measuring.reading(candidate, size, now).cost_usd
 
-        return AutoRun(self.auto, call, scored, estimate, self._health.circuits(now), drifting=self._drifting)
+        return AutoRun(self.auto, call, tree.scored, estimate, self._health.circuits(now), drifting=self._drifting)
 
-    def _sight(self, call: Call, needs: Needs, now: float, groups: Mapping[str, Group], run: AutoRun | None) -> Sight:
+    def _sight(self, call: Call, needs: Needs, now: float, tree: Tree, run: AutoRun | None) -> Sight:
         """Return what strategies may look at; readings are taken only by those that ask."""
 
         def last(combo: Combo) -> str | None:
-            return recalled(self.auto.memory, call, groups[circle_of(combo)])
+            return recalled(self.auto.memory, call, tree.groups[circle_of(combo)])
 
         return Sight(
             last=last,
             strategies=STRATEGIES if run is None else {**STRATEGIES, AUTO: run.strategy},
-            rng=Random(call.seed),  # noqa: S311 -- seeded, replayable
+            rng=Random(call.seed) if tree.draws else self._idle_rng,  # noqa: S311 -- seeded, replayable
             now=now,
             states=self._states,
             read=self._measuring.reader(needs, call.route, now),
@@ -155,7 +181,9 @@ class Planner:
 
     def members(self, call: Call) -> tuple[Candidate, ...]:
         """Return every member behind the call's name, eligible or not."""
-        return tuple(leaves(tree_of(call, _decided(call)[0])))
+        if call.resolution is None:
+            raise RuntimeError(_UNDECIDED)
+        return tuple(leaves(tree_of(call, call.resolution)))
 
     def retry_in_s(self, call: Call) -> float | None:
         """Return when a new request would find somebody, in seconds; None when it would at once, or never."""
@@ -166,23 +194,3 @@ class Planner:
         open_to_it |= {skip.spec for skip in plan.skipped if skip.reason in LOCKED}
         wait_s, _ = self._refusals.wait(member for member in self.members(call) if member.spec in open_to_it)
         return wait_s if wait_s > 0 else None
-
-
-def _decided(call: Call) -> tuple[Resolution, Needs]:
-    if call.resolution is None or call.needs is None:
-        raise RuntimeError("a call is planned after its name is resolved and its needs are read")
-    if call.resolution.kind is NameKind.DEFAULT and not call.needs.tools and call.wants_tools:
-        return call.resolution, replace(call.needs, tools=True)  # perhaps they come later
-    return call.resolution, call.needs
-
-
-def _globs(call: Call, resolution: Resolution, root: Group) -> tuple[str, ...]:
-    """Return the globs that limit the pool (none for most keys). Raises ModelNotAllowed."""
-    globs = call.key.models if call.key is not None else ()
-    if not globs or allowed(globs, resolution.canonical):
-        return ()
-    if pool_limited(globs, resolution.canonical, (candidate.spec for candidate in leaves(root))):
-        return globs
-    error = ModelNotAllowed(f"this key may not use the model {resolution.canonical[:200]!r}", param="model")
-    error.quiet = f"this key may not use the model {resolution.asked[:200]!r}"
-    raise error

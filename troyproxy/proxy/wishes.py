@@ -30,8 +30,14 @@ class Wishes:
     task: str | None = None
 
 
+NONE: Final = Wishes()
+HEADERS: Final = frozenset({b"x-troy-mode", b"x-troy-budget-policy", b"x-troy-task", b"x-troy-budget-usd"})
+
+
 def wishes_of(call: Call) -> Wishes:
     """Return what the headers of *call* ask for. Raises InvalidRequest that names the header and what is allowed."""
+    if not call.sends(HEADERS):
+        return NONE
     mode = _lower(call, b"x-troy-mode")
     policy = _lower(call, b"x-troy-budget-policy")
     task = _lower(call, b"x-troy-task")

@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from troyproxy.routing.changes import Changes, dropping, setting
-from troyproxy.routing.effort import SAMPLING, EffortDecision
+from troyproxy.routing.changes import UNCHANGED, Changes, dropping, setting
+from troyproxy.routing.effort import SAMPLING, EffortDecision, speaks_of_effort
 from troyproxy.routing.effort import adapt as adapt_effort
 from troyproxy.routing.effort_spelling import BUDGETS, states_effort
 from troyproxy.routing.members import Candidate
-from troyproxy.routing.needs import as_tokens
+from troyproxy.routing.needs import TOOL_KEYS, as_tokens
 
 __all__ = ["EFFORT", "STREAM_OPTIONS", "Changes", "may_learn", "member_changes", "parameter"]
 
@@ -24,7 +24,6 @@ EFFORT: Final = "reasoning_effort"
 STREAM_OPTIONS: Final = "stream_options"
 
 _EFFORT_NAMES: Final = frozenset({"reasoning_effort", "reasoningEffort", "reasoning.effort", "reasoning", "thinking"})
-_TOOL_KEYS: Final = ("tools", "functions")
 _TOOL_COMPANIONS: Final = ("tool_choice", "function_call", "parallel_tool_calls")
 
 
@@ -42,17 +41,17 @@ def member_changes(
     *learned* are the parameters (as `parameter` names them) that this provider and model rejected lately.
     *wants_usage*: the route knows ``stream_options`` (chat and text completions). *budgets*: thinking tokens per level.
     """
-    changes = Changes(MappingProxyType({"model": candidate.model}))
-    if payload.get("model") == candidate.model:
-        changes = Changes()
-    parts = (
-        _effort(payload, candidate, decision, learned, budgets),
-        _stream_options(payload, candidate, learned, wants_usage=wants_usage),
-        _output(payload, candidate),
-        _tools(payload, candidate),
-    )
-    for part in parts:
-        changes = changes.then(part)
+    changes = UNCHANGED
+    if payload.get("model") != candidate.model:
+        changes = Changes(MappingProxyType({"model": candidate.model}))
+    if decision.level is not None or speaks_of_effort(payload):
+        changes = changes.then(_effort(payload, candidate, decision, learned, budgets))
+    if STREAM_OPTIONS in payload or ("stream" in payload and payload["stream"] is True):
+        changes = changes.then(_stream_options(payload, candidate, learned, wants_usage=wants_usage))
+    if candidate.facts.limits.output is not None:
+        changes = changes.then(_output(payload, candidate.facts.limits.output))
+    if "tools" in payload or "functions" in payload:
+        changes = changes.then(_tools(payload, candidate))
     return changes
 
 
@@ -93,7 +92,7 @@ def _effort(
     budgets: Mapping[str, int],
 ) -> Changes:
     if candidate.provider is None:
-        return Changes()
+        return UNCHANGED
     rejected = EFFORT in learned
     changes = adapt_effort(decision, payload, candidate.facts, candidate.provider, budgets, learned=rejected)
     if decision.injected and _carries_effort(payload, changes, decision):
@@ -111,26 +110,26 @@ def _stream_options(
         return dropping(payload, STREAM_OPTIONS)
     own = payload.get(STREAM_OPTIONS)
     if not wants_usage or (STREAM_OPTIONS in learned and own is not None):
-        return Changes()
+        return UNCHANGED
     if STREAM_OPTIONS in learned:
         return dropping(payload, STREAM_OPTIONS)  # a null counts as absent
-    value = {**(own if isinstance(own, Mapping) else {}), "include_usage": True}
+    value = {**own, "include_usage": True} if isinstance(own, dict) else {"include_usage": True}
     return setting(payload, STREAM_OPTIONS, value, "stream_options.include_usage=true")
 
 
-def _output(payload: Mapping[str, object], candidate: Candidate) -> Changes:
-    """Clamp the longest answer to the member's known limit."""
-    limit, changes = candidate.facts.limits.output, Changes()
+def _output(payload: Mapping[str, object], limit: int) -> Changes:
+    """Clamp the longest answer to the member's known *limit*, in tokens."""
+    changes = UNCHANGED
     for key in ("max_completion_tokens", "max_tokens"):
-        asked = as_tokens(payload.get(key))
-        if limit is not None and asked is not None and asked > limit:
+        asked = as_tokens(payload[key]) if key in payload else None
+        if asked is not None and asked > limit:
             changes = changes.then(setting(payload, key, limit, f"{key}:{limit}"))
     return changes
 
 
 def _tools(payload: Mapping[str, object], candidate: Candidate) -> Changes:
     """Keep empty ``tools`` and ``functions``, and what refers to them, from members without tools."""
-    empty = [key for key in _TOOL_KEYS if key in payload and not payload[key]]
+    empty = [key for key in TOOL_KEYS if key in payload and not payload[key]]
     if candidate.facts.capabilities.tools is not False or not empty:
-        return Changes()
+        return UNCHANGED
     return dropping(payload, *empty, *_TOOL_COMPANIONS)

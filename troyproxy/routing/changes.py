@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +21,8 @@ class Changes:
         """Return both; where they touch the same key, *later* wins."""
         if not (later.set or later.drop or later.adapted):
             return self
+        if not (self.set or self.drop or self.adapted):
+            return later
         dropped = (self.drop - later.set.keys()) | later.drop
         merged = {key: value for key, value in {**self.set, **later.set}.items() if key not in later.drop}
         return Changes(MappingProxyType(merged), frozenset(dropped), self.adapted + later.adapted)
@@ -29,12 +32,20 @@ class Changes:
         return {key: value for key, value in payload.items() if key not in self.drop} | dict(self.set)
 
 
+UNCHANGED: Final = Changes()
+"""Nothing must differ."""
+
+
 def dropping(payload: Mapping[str, object], *keys: str) -> Changes:
     """Return the changes that remove those of *keys* that *payload* has."""
     present = [key for key in keys if key in payload]
-    return Changes(drop=frozenset(present), adapted=tuple(f"-{key}" for key in present))
+    if not present:
+        return UNCHANGED
+    return Changes(drop=frozenset(present), adapted=tuple([f"-{key}" for key in present]))
 
 
 def setting(payload: Mapping[str, object], key: str, value: object, note: str) -> Changes:
     """Return the change of *key* to *value*, listed as *note*; none when the payload has exactly that."""
-    return Changes() if payload.get(key) == value else Changes(MappingProxyType({key: value}), adapted=(note,))
+    if key in payload and payload[key] == value:
+        return UNCHANGED
+    return Changes(MappingProxyType({key: value}), adapted=(note,))

@@ -14,7 +14,7 @@ from typing import Final, Literal
 from troyproxy.catalog.models import EFFORTS, Model
 from troyproxy.catalog.providers import EffortSpelling, Provider
 from troyproxy.errors import InvalidEffort
-from troyproxy.routing.changes import Changes, dropping
+from troyproxy.routing.changes import UNCHANGED, Changes, dropping
 from troyproxy.routing.effort_spelling import BUDGETS, budget_spelled, has_budget, spelled, without_effort
 
 Source = Literal["body", "suffix", "default", "budget", "none"]
@@ -52,7 +52,15 @@ class EffortDecision:
         return f"effort: {self.level or 'a budget of its own'} (from the {_WHENCE[self.source]}){over}"
 
 
+NO_EFFORT: Final = EffortDecision()
+"""Nobody asked for anything, as in most requests."""
+
 _WHENCE: Final[Mapping[Source, str]] = {"body": "body", "budget": "body", "suffix": "name", "default": "settings"}
+
+
+def speaks_of_effort(payload: Mapping[str, object]) -> bool:
+    """Whether *payload* has any of `EFFORT_KEYS`."""
+    return "reasoning_effort" in payload or "reasoning" in payload or "thinking" in payload
 
 
 def decide(payload: Mapping[str, object], suffix: str | None, default: str | None) -> EffortDecision:
@@ -61,15 +69,22 @@ def decide(payload: Mapping[str, object], suffix: str | None, default: str | Non
     ``reasoning: {enabled: false}`` asks for ``none``. Raises InvalidEffort, with `param`, for a level that is no
     string or unknown.
     """
+    if not ("reasoning_effort" in payload or "reasoning" in payload or "thinking" in payload):
+        return NO_EFFORT if suffix is None and default is None else _unstated(suffix, default)
     stated, budget = _stated(payload), has_budget(payload)
     overruled = suffix if suffix is not None and suffix != stated else None
     if stated is not None:
         return EffortDecision(stated, "body", budget=budget, overruled=overruled)
     if budget:
         return EffortDecision(None, "budget", budget=True, overruled=overruled)
+    return _unstated(suffix, default)
+
+
+def _unstated(suffix: str | None, default: str | None) -> EffortDecision:
+    """Return the effort of a body that says nothing of it."""
     if suffix is not None:
         return EffortDecision(suffix, "suffix")
-    return EffortDecision(default, "default") if default is not None else EffortDecision()
+    return EffortDecision(default, "default") if default is not None else NO_EFFORT
 
 
 def adapt(
@@ -90,7 +105,7 @@ def adapt(
         return dropping(payload, *EFFORT_KEYS)
     spelling, level = provider.accepts.effort, _level_of(decision, model)
     if learned or level is None or (decision.budget and spelling is not EffortSpelling.FIELD):
-        bare = without_effort(payload) if learned or decision.source == "body" else Changes()
+        bare = without_effort(payload) if learned or decision.source == "body" else UNCHANGED
         return bare.then(budget_spelled(bare.applied(payload), spelling)) if decision.budget else bare
     changes = spelled(level, payload, spelling, model, budgets, budget=decision.budget)
     if decision.injected and level != "none" and model.no_sampling_with_effort and changes.set:

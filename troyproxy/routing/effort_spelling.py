@@ -11,7 +11,7 @@ from typing import Final
 
 from troyproxy.catalog.models import Model
 from troyproxy.catalog.providers import EffortSpelling
-from troyproxy.routing.changes import Changes, dropping, setting
+from troyproxy.routing.changes import UNCHANGED, Changes, dropping, setting
 from troyproxy.routing.needs import as_tokens
 
 BUDGETS: Final[Mapping[str, int]] = MappingProxyType(
@@ -79,10 +79,10 @@ def budget_spelled(payload: Mapping[str, object], spelling: EffortSpelling) -> C
     """
     objects, thoughts = _tokens(payload, "reasoning", "max_tokens"), _tokens(payload, "thinking", "budget_tokens")
     if spelling is EffortSpelling.OBJECT and thoughts is not None:
-        return dropping(payload, "thinking").then(_in_object(payload, thoughts) if objects is None else Changes())
+        return dropping(payload, "thinking").then(_in_object(payload, thoughts) if objects is None else UNCHANGED)
     if spelling is EffortSpelling.BUDGET and objects is not None:
-        return dropping(payload, "reasoning").then(_in_thinking(payload, objects) if thoughts is None else Changes())
-    return Changes()
+        return dropping(payload, "reasoning").then(_in_thinking(payload, objects) if thoughts is None else UNCHANGED)
+    return UNCHANGED
 
 
 def _in_object(payload: Mapping[str, object], tokens: int) -> Changes:
@@ -112,7 +112,7 @@ def _thinking(level: str, payload: Mapping[str, object], model: Model, budgets: 
     room = _room(payload, model)
     # Vendors count thoughts as output: a quarter of it is kept for the answer.
     tokens = budgets[level] if room is None else min(budgets[level], room * 3 // 4)
-    return _in_thinking(payload, tokens) if tokens >= min(budgets.values()) else Changes()
+    return _in_thinking(payload, tokens) if tokens >= min(budgets.values()) else UNCHANGED
 
 
 def _room(payload: Mapping[str, object], model: Model) -> int | None:

@@ -41,6 +41,11 @@ class Cut:
         return window is None or room_needed(candidate, replace(needs, est_tokens=self.tokens)) <= window
 
 
+def hands_over(combo: Combo) -> bool:
+    """Whether histories that are too long for a member of *combo* may be handed over shortened."""
+    return combo.strategy == STRATEGY and isinstance(combo.config.get("handoff_model"), str)
+
+
 def turns_of(combo: Combo) -> int:
     """Return ``config.keep_turns``: `TURNS` unless a whole number from 1 is configured."""
     value = combo.config.get("keep_turns")

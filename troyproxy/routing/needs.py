@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from troyproxy.errors import InvalidRequest
 
@@ -20,6 +20,23 @@ _AUDIO: Final = "input_audio"
 _FILES: Final = frozenset({"file", "input_file", "document", "audio", "video", "video_url", "input_video"})
 _MEDIA: Final = _IMAGES | _FILES | {_AUDIO}
 _PAYLOAD_KEYS: Final = _MEDIA | {"source", "data", "file_data", "file_url", "url", "b64_json"}
+TOOL_KEYS: Final = ("tools", "functions")
+_TEXTS: Final = (*TOOL_KEYS, "prompt", "input")
+"""Members beside the messages whose text is counted."""
+_NUMBER: Final = ((int, float), "a number")
+_OF_ALL: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    "stream": ((bool,), "a boolean"),
+    "stream_options": ((dict,), "an object"),
+    "max_tokens": _NUMBER,
+    "max_completion_tokens": _NUMBER,
+}
+_OF_CHAT: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
+    **_OF_ALL,
+    "tools": ((list,), "an array"),
+    "functions": ((list,), "an array"),
+    "response_format": ((dict,), "an object"),
+}
+"""Types of members that the gateway itself reads, and what they are called."""
 _LABELS: Final = frozenset({"role", "type", "id", "tool_call_id"})
 """Members of messages and parts that are structure, not text."""
 
@@ -41,21 +58,27 @@ class Needs:
 def needs_of(payload: Mapping[str, object]) -> Needs:
     """Return the needs of a chat, completion or embedding request. Never raises."""
     scan = _Scan()
-    scan.messages(payload.get("messages"))
-    texts = sum(_text_bytes(payload.get(key)) for key in ("tools", "functions", "prompt", "input"))
+    messages = payload.get("messages")
+    if isinstance(messages, list):
+        scan.messages(messages)
+    size = scan.bytes
+    for key in _TEXTS:
+        if key in payload:
+            size += _text_bytes(payload[key])
     return Needs(
-        tools=wants_tools(payload),
+        tools=("tools" in payload or "functions" in payload) and wants_tools(payload),
         vision=scan.vision,
-        json=_kind(payload.get("response_format")) == "json_schema",
+        json="response_format" in payload and _kind(payload["response_format"]) == "json_schema",
         audio=scan.audio,
-        est_tokens=math.ceil((scan.bytes + texts) / _BYTES_PER_TOKEN) + PAYLOAD_TOKENS * scan.payloads,
+        est_tokens=-(-size // _BYTES_PER_TOKEN) + PAYLOAD_TOKENS * scan.payloads,
         max_output=_max_output(payload),
     )
 
 
 def wants_tools(payload: Mapping[str, object]) -> bool:
     """Whether the request offers tools: a non-empty ``tools`` or ``functions`` array, whatever ``tool_choice`` says."""
-    return any(isinstance(payload.get(key), list) and bool(payload.get(key)) for key in ("tools", "functions"))
+    tools, functions = payload.get("tools"), payload.get("functions")
+    return bool((tools and isinstance(tools, list)) or (functions and isinstance(functions, list)))
 
 
 def as_tokens(value: object) -> int | None:
@@ -66,28 +89,49 @@ def as_tokens(value: object) -> int | None:
 
 
 def _max_output(payload: Mapping[str, object]) -> int | None:
-    newer = payload.get("max_completion_tokens")
-    return as_tokens(newer if newer is not None else payload.get("max_tokens"))
+    for key in ("max_completion_tokens", "max_tokens"):
+        if key in payload and payload[key] is not None:
+            return as_tokens(payload[key])
+    return None
 
 
-@dataclass(slots=True)
 class _Scan:
     """Totals of a walk over ``messages``."""
 
-    bytes: int = 0
-    payloads: int = 0
-    vision: bool = False
-    audio: bool = False
+    __slots__ = ("audio", "bytes", "payloads", "vision")
 
-    def messages(self, messages: object) -> None:
+    def __init__(self) -> None:
+        self.bytes = self.payloads = 0
+        self.vision = self.audio = False
+
+    def messages(self, messages: list[Any]) -> None:
         """Walk every message; its ``content``, and content inside parts, is searched for media."""
-        for message in messages if isinstance(messages, list) else ():
-            if isinstance(message, dict):
-                self._content(message)
+        for message in messages:
+            if message.__class__ is not dict:
+                continue
+            content = message.get("content")
+            if content.__class__ is str and "role" in message and len(message) == 2:  # as most are
+                self.bytes += len(content) if content.isascii() else _utf8(content)
+            else:
+                self._message(message)
 
-    def _content(self, message: Mapping[str, object]) -> None:
-        """Walk *message* without recursion: JSON may nest deeper than the stack."""
-        todo: list[object] = [message]
+    def _message(self, message: Mapping[str, object]) -> None:
+        """Count one message of any kind."""
+        if "type" in message:  # it may be a part by itself
+            self._content([message])
+            return
+        for key, value in message.items():
+            if value is None or key in _LABELS:
+                continue
+            if value.__class__ is str:
+                self.bytes += _utf8(value)
+            elif key == "content":
+                self._content([value])
+            else:
+                self.bytes += _text_bytes(value)
+
+    def _content(self, todo: list[object]) -> None:
+        """Walk what is *todo* without recursion: JSON may nest deeper than the stack."""
         while todo:
             node = todo.pop()
             if isinstance(node, list):
@@ -123,19 +167,21 @@ def _kind(part: object) -> str:
 
 def _text_bytes(value: object) -> int:
     """Return the UTF-8 bytes of all strings and keys in *value*; a number counts as one token."""
-    total, todo = 0, [value]
-    while todo:
-        node = todo.pop()
-        if isinstance(node, str):
-            total += _utf8(node)
-        elif isinstance(node, list):
-            todo.extend(node)
-        elif isinstance(node, dict):
-            todo.extend(node.keys())
-            todo.extend(node.values())
+    texts: list[str] = []
+    numbers = 0
+    todo: list[Any] = [value]  # Any: their classes are looked at, in the cheapest way there is
+    for node in todo:  # which grows meanwhile
+        kind = node.__class__
+        if kind is str:
+            texts.append(node)
+        elif kind is dict:
+            texts += node
+            todo += node.values()
+        elif kind is list:
+            todo += node
         elif node is not None:
-            total += _BYTES_PER_TOKEN
-    return total
+            numbers += 1
+    return _utf8("".join(texts)) + _BYTES_PER_TOKEN * numbers
 
 
 def _utf8(text: str) -> int:
@@ -147,32 +193,29 @@ def validate_chat(payload: Mapping[str, object]) -> None:
 
     Everything else (roles, kinds of parts, ranges) is the upstream's to judge, since upstreams differ.
     """
-    validate_common(payload)
-    for key in ("tools", "functions"):
-        _check(payload, key, list, "an array")
-    _check(payload, "response_format", dict, "an object")
+    _check(payload, _OF_CHAT)
     messages = payload.get("messages")
     if not isinstance(messages, list) or not messages:
         raise InvalidRequest("messages: a non-empty array is required", param="messages")
     for index, message in enumerate(messages):
-        if not isinstance(message, dict):
+        if message.__class__ is not dict:
             raise InvalidRequest(f"messages[{index}]: an object is required", param=f"messages[{index}]")
-        if not isinstance(message.get("content"), str | list | None):
+        content = message.get("content")
+        if content.__class__ is not str and content is not None and not isinstance(content, list):
             where = f"messages[{index}].content"
             raise InvalidRequest(f"{where}: must be a string, an array or null", param=where)
 
 
 def validate_common(payload: Mapping[str, object]) -> None:
     """Refuse wrong types of the fields that all generating routes share. Raises InvalidRequest with `param`."""
-    _check(payload, "stream", bool, "a boolean")
-    _check(payload, "stream_options", dict, "an object")
-    for key in ("max_tokens", "max_completion_tokens"):
-        if isinstance(payload.get(key), bool):
-            raise InvalidRequest(f"{key}: must be a number or null", param=key)
-        _check(payload, key, (int, float), "a number")
+    _check(payload, _OF_ALL)
 
 
-def _check(payload: Mapping[str, object], key: str, kind: type | tuple[type, ...], what: str) -> None:
-    value = payload.get(key)
-    if value is not None and not isinstance(value, kind):
-        raise InvalidRequest(f"{key}: must be {what} or null", param=key)
+def _check(payload: Mapping[str, object], fields: Mapping[str, tuple[tuple[type, ...], str]]) -> None:
+    """Refuse the first of *fields* that is there with another type; a boolean is no number."""
+    for key in fields:
+        if key in payload and payload[key] is not None:
+            kinds, what = fields[key]
+            value = payload[key]
+            if not isinstance(value, kinds) or (isinstance(value, bool) and what == "a number"):
+                raise InvalidRequest(f"{key}: must be {what} or null", param=key)

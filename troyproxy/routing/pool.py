@@ -1,7 +1,7 @@
 """The virtual pool behind ``auto``: every account of the connected providers with the models that it stands for.
 
-Made anew for each request from the snapshot and kept nowhere. What an account may do now is judged by the plan, so that
-it can say for each account why it is out.
+Made of the snapshot alone. What an account may do now is judged by the plan, so that it can say for each account why it
+is out.
 """
 
 from __future__ import annotations

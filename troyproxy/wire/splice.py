@@ -3,8 +3,10 @@
 What the gateway does not need to change must arrive as it was sent: number spellings, key order, whitespace, NaN and
 surrogate escapes survive, and so do the prompt caches that depend on equal prefixes. Nested members are out of scope.
 
-The fast way asks msgspec for the raw text of each value and lines it up with the text; where that does not fit
-(duplicate keys, escapes in keys, text that msgspec refuses) the standard library's scanner finds the spans.
+msgspec finds the raw text of each value. In a text in one of the two usual layouts (compact, or the blanks of Python's
+``json.dumps``) the places of the values follow from their lengths. In any other the values are lined up with the text,
+and where even that does not fit (duplicate keys, escapes in keys, text that msgspec refuses) the standard library's
+scanner finds the spans.
 """
 
 from __future__ import annotations
@@ -46,27 +48,84 @@ def edit(body: bytes, changes: Mapping[str, object], drop: Collection[str] = ())
     nothing has to change. Of duplicate keys only the last stays, and a byte order mark goes, whatever was asked for:
     the next reader must see what we saw. Raises MalformedJSON when *body* is no JSON object.
     """
-    text = body.removeprefix(BOM)
-    members, tail = _members(text)
+    try:
+        raws = _RAW.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return _elsewhere(body.removeprefix(BOM), {}, changes, drop)
+    if raws and not (drop and any(key in raws for key in drop)):
+        edited = _in_place(body, raws, changes)
+        if edited is not None:
+            return edited
+    return _elsewhere(body, raws, changes, drop)
+
+
+def _in_place(text: bytes, raws: Mapping[str, msgspec.Raw], changes: Mapping[str, object]) -> bytes | None:
+    """Return *text* edited, where it is laid out in a usual way; None where it is not."""
+    names, blank = "".join(raws), 0
+    # A text that is as long as its distinct members with no blank between them has no blank, and no key twice.
+    more = len(text) - (sum(map(len, raws.values())) + len(names) + 4 * len(raws) + 1)
+    if more or not names.isascii():
+        blank = 1
+        if more != 2 * len(raws) - 1 or _spaced(raws) != text:
+            return None
+    added, count = b"", len(changes)
+    for key in changes:
+        if key not in raws:
+            added += b",%b:%b" % (encode(key), encode(changes[key]))
+            count -= 1
+    view, done = memoryview(text), 0
+    pieces: list[bytes | memoryview] = []
+    for start, end, value in _replaced(raws, changes, count, blank):
+        pieces += (view[done:start], value)
+        done = end
+    if added:
+        pieces += (view[done:-1], added)
+        done = len(text) - 1
+    return b"".join((*pieces, view[done:])) if pieces else text
+
+
+def _replaced(
+    raws: Mapping[str, msgspec.Raw], changes: Mapping[str, object], count: int, blank: int
+) -> list[tuple[int, int, bytes]]:
+    """Return the places, and the new texts, of the values that change among the *count* that are to be set."""
+    places: list[tuple[int, int, bytes]] = []
+    at = 1  # behind the brace
+    for key, raw in raws.items():
+        if not count:
+            break
+        start = at + len(key) + 3 + blank  # behind the key, its quotes and the colon
+        end = start + len(raw)
+        at = end + 1 + blank  # behind the comma
+        if key in changes:
+            count -= 1
+            value = _respelled(bytes(raw), changes[key])
+            if value is not None:
+                places.append((start, end, value))
+    return places
+
+
+def _spaced(raws: Mapping[str, msgspec.Raw]) -> bytes:
+    """Return the object as Python's ``json.dumps`` lays it out."""
+    parts: list[bytes | msgspec.Raw] = []
+    before = "{"
+    for key, raw in raws.items():
+        parts += (f'{before}"{key}": '.encode(), raw)
+        before = ", "
+    return b"".join((*parts, b"}"))
+
+
+def _elsewhere(
+    text: bytes, raws: Mapping[str, msgspec.Raw], changes: Mapping[str, object], drop: Collection[str]
+) -> bytes:
+    """Edit a text in any other layout, or one that loses a member."""
+    try:
+        members, tail = _line_up(text, raws) or _scan(text)
+    except RecursionError:  # pragma: no cover -- `decode` gives up first, by a level or two
+        raise MalformedJSON("too deep") from None
     edited = _set([m for m in _last_of_each(members) if m.key in changes or m.key not in drop], changes)
     if edited == members:
-        return text  # the same object as *body* when it had no mark
+        return text  # the same object as the body when it had no mark
     return _assemble(members[0].before if members else _opening(text), edited, tail)
-
-
-def _members(text: bytes) -> tuple[list[_Member], bytes]:
-    """Return the members of *text* in order, duplicates too, and what follows the last value."""
-    try:
-        return _line_up(text, _raws(text)) or _scan(text)
-    except RecursionError:
-        raise MalformedJSON("too deep") from None
-
-
-def _raws(text: bytes) -> Mapping[str, msgspec.Raw]:
-    try:
-        return _RAW.decode(text)
-    except msgspec.DecodeError:
-        return {}
 
 
 def _line_up(text: bytes, raws: Mapping[str, msgspec.Raw]) -> tuple[list[_Member], bytes] | None:
@@ -130,9 +189,17 @@ def _set(members: list[_Member], changes: Mapping[str, object]) -> list[_Member]
 
 
 def _with_value(member: _Member, value: object) -> _Member:
+    text = _respelled(member.value, value)
+    return member if text is None else replace(member, value=text)
+
+
+def _respelled(old: bytes, value: object) -> bytes | None:
+    """Return the text of *value*, or None when *old* spells the same: a string in two ways only if it has escapes."""
     text = encode(value)
-    same = member.value == text or encode(decode(member.value)) == text
-    return member if same else replace(member, value=text)
+    if old == text:
+        return None
+    twofold = not isinstance(value, str) or b"\\" in old
+    return None if twofold and encode(decode(old)) == text else text
 
 
 def _opening(text: bytes) -> bytes:

@@ -15,7 +15,7 @@ from troyproxy.routing.strategies.quotas import fill_first, reset_aware
 from troyproxy.routing.strategies.remembered import context_relay, lkgp
 from troyproxy.routing.strategies.turns import round_robin, strict_random
 
-__all__ = ["BY_ACCOUNT", "STRATEGIES", "TO_LEAVES", "fallback"]
+__all__ = ["BY_ACCOUNT", "DRAWING", "FIXED", "STRATEGIES", "TO_LEAVES", "fallback"]
 
 STRATEGIES: Final[Mapping[str, Strategy]] = {
     "fallback": fallback,
@@ -41,3 +41,7 @@ TO_LEAVES: Final = frozenset(
     {"auto", "cost-optimized", "context-optimized", "fill-first", "reset-aware", "p2c", "least-used"}
 )
 """Strategies that go by measures of single models: combos inside them are taken apart first."""
+FIXED: Final = frozenset({"fallback", "priority"})
+"""Strategies that look at nothing but the saved order: two plans for the same members are equal."""
+DRAWING: Final = frozenset({"auto", "p2c", "random", "strict-random", "weighted"})
+"""Strategies that draw from ``rng``; for the others none need be seeded."""
