@@ -15,8 +15,10 @@ import pytest
 from tests.asgi import DISCONNECT, Message, When
 from tests.fakes import Reply, Step
 from tests.proxy.rig import DONE, Rig, Served, answer, delta, fault, finish, refusal, role, stream, usage
+from tests.proxy.seat import Seat
 from tests.virtual import VirtualLoop
-from troyproxy.proxy.client import Client, Disconnect
+from troyproxy.proxy.client import Client
+from troyproxy.proxy.disconnect import Disconnect
 from troyproxy.resilience.breaker import Admission
 
 STEPS: list[Step] = [0.0, role(), 0.0, delta("a"), 0.0, delta("b"), 0.0, finish(), usage(), 0.0, DONE]
@@ -32,18 +34,24 @@ def anyio_backend() -> tuple[str, dict[str, object]]:
     return "asyncio", {"loop_factory": VirtualLoop}
 
 
-def _run(make: Callable[[], Rig], *, streamed: bool, turns: int | None) -> tuple[Rig, Served, int]:
-    """Run one request; the client leaves after so many *turns* of the loop. Return also the turns that it took."""
+def _run(make: Callable[[], Rig], *, streamed: bool, turns: int | None, own: bool = False) -> tuple[Rig, Served, int]:
+    """Run one request; the client leaves after so many *turns* of the loop. Return also the turns that it took.
+
+    *own*: our own server tells of it, and nobody listens at ``receive``.
+    """
 
     async def run() -> tuple[Rig, Served, int]:
-        rig = make()
+        rig, seat = make(), Seat()
         left = asyncio.Event()
         loop = asyncio.get_running_loop()
-        task = loop.create_task(rig.ask(stream=streamed, client=[When(left), DISCONNECT]))
+        call = rig.call(stream=streamed)
+        call.peer = seat if own else None
+        task = loop.create_task(rig.ask(call=call, client=[] if own else [When(left), DISCONNECT]))
         taken, left_at = 0, float("inf")
         while not task.done():
             if taken == turns:
                 left.set()
+                seat.leave()
                 left_at = loop.time()
             taken += 1
             # One turn; but when all wait for a timer, no turn would ever come.
@@ -68,11 +76,12 @@ CASES = [(STREAM, True), (WHOLE, False)]
 IDS = ["stream", "whole"]
 
 
+@pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize(("reply", "streamed"), CASES, ids=IDS)
-def test_a_client_that_leaves_anywhere_leaves_nothing_behind(reply: Reply, streamed: bool) -> None:
-    _, _, total = _run(_plain(reply), streamed=streamed, turns=None)
+def test_a_client_that_leaves_anywhere_leaves_nothing_behind(reply: Reply, streamed: bool, own: bool) -> None:
+    _, _, total = _run(_plain(reply), streamed=streamed, turns=None, own=own)
     for turns in range(total):
-        rig, served, _ = _run(_plain(reply), streamed=streamed, turns=turns)
+        rig, served, _ = _run(_plain(reply), streamed=streamed, turns=turns, own=own)
         assert rig.idle, turns
         assert rig.upstream.asked in (["alpha"], []), turns
         assert rig.log.events == [], turns
@@ -81,12 +90,13 @@ def test_a_client_that_leaves_anywhere_leaves_nothing_behind(reply: Reply, strea
             assert set(served.outcomes) <= {"cancelled", "ok"}, turns
 
 
+@pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize(("reply", "streamed"), CASES, ids=IDS)
-def test_before_the_commit_point_the_health_state_is_as_new(reply: Reply, streamed: bool) -> None:
-    _, _, total = _run(_plain(reply), streamed=streamed, turns=None)
+def test_before_the_commit_point_the_health_state_is_as_new(reply: Reply, streamed: bool, own: bool) -> None:
+    _, _, total = _run(_plain(reply), streamed=streamed, turns=None, own=own)
     seen = 0
     for turns in range(total):
-        rig, served, _ = _run(_plain(reply), streamed=streamed, turns=turns)
+        rig, served, _ = _run(_plain(reply), streamed=streamed, turns=turns, own=own)
         if served.call.client_left and not served.call.ledger.served:
             seen += 1
             assert rig.untouched, turns

@@ -11,31 +11,32 @@ from typing import Final, cast
 from tests.bench.servers import Target
 
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: *([0-9]+)\r\n", re.IGNORECASE)
+PATIENCE_S: Final = 30.0
 
 
 @dataclass(slots=True)
-class Load:
-    """What one run saw: how long each request took, and the processor time of the server meanwhile, in seconds."""
+class Times:
+    """How long each request took, in seconds, and the whole run."""
 
     seconds: float
     times_s: list[float] = field(default_factory=list)
-    cpu_s: float | None = None
-    """None where the system does not tell."""
 
     @property
-    def per_second(self) -> float:
-        return len(self.times_s) / self.seconds
+    def count(self) -> int:
+        return len(self.times_s)
 
-    @property
-    def cpu_each_s(self) -> float | None:
-        """Processor time of the whole server process for one request."""
-        return None if self.cpu_s is None else self.cpu_s / len(self.times_s)
+    def at(self, share: float) -> float:
+        """Return the time that this share of the requests did not exceed."""
+        return share_of(self.times_s, share)
 
 
-def request_to(target: Target, *, stream: bool) -> bytes:
+def share_of(values: list[float], share: float) -> float:
+    """Return the value that a *share* of *values* does not exceed; 0 of none."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))] if values else 0.0
+
+
+def request_to(target: Target, body: bytes) -> bytes:
     """Return one request as it goes over the wire."""
-    flag = b"true" if stream else b"false"
-    body = b'{"model":"bench/fast","messages":[{"role":"user","content":"hello"}],"stream":%s}' % flag
     head = (
         f"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:{target.port}\r\ncontent-type: application/json\r\n"
         f"authorization: Bearer {target.key}\r\ncontent-length: {len(body)}\r\n\r\n"
@@ -46,8 +47,8 @@ def request_to(target: Target, *, stream: bool) -> bytes:
 class Client(asyncio.Protocol):
     """One connection: it sends the next request when an answer is complete, until the time is over."""
 
-    def __init__(self, request: bytes, load: Load, until: float) -> None:
-        self._request, self._load, self._until = request, load, until
+    def __init__(self, request: bytes, times: Times, until: float) -> None:
+        self._request, self._times, self._until = request, times, until
         self._seen = bytearray()
         self._started = 0.0
         self._transport: asyncio.WriteTransport
@@ -69,7 +70,7 @@ class Client(asyncio.Protocol):
             self._end(RuntimeError(f"the server answered: {self._seen[:500].decode('latin-1')}"))
             return
         now = time.perf_counter()
-        self._load.times_s.append(now - self._started)
+        self._times.times_s.append(now - self._started)
         self._seen.clear()
         if now < self._until:
             self._send()
@@ -100,17 +101,19 @@ class Client(asyncio.Protocol):
         self._transport.close()
 
 
-async def measure(target: Target, *, stream: bool, clients: int, seconds: float) -> Load:
-    """Return what *clients* connections got out of *target* within *seconds*. Raises RuntimeError if it fails."""
-    load, request = Load(seconds), request_to(target, stream=stream)
+async def own_client(target: Target, body: bytes, *, clients: int, seconds: float) -> Times:
+    """Return what *clients* connections got out of *target* within *seconds*.
+
+    Raises RuntimeError if it fails, TimeoutError when an answer does not come.
+    """
+    times, request = Times(seconds), request_to(target, body)
     loop = asyncio.get_running_loop()
-    before, started = target.cpu_s(), time.perf_counter()
+    started = time.perf_counter()
     opened = [
-        await loop.create_connection(lambda: Client(request, load, started + seconds), "127.0.0.1", target.port)
+        await loop.create_connection(lambda: Client(request, times, started + seconds), "127.0.0.1", target.port)
         for _ in range(clients)
     ]
-    await asyncio.gather(*(client.done for _, client in opened))
-    load.seconds = time.perf_counter() - started
-    after = target.cpu_s()
-    load.cpu_s = after - before if before is not None and after is not None else None
-    return load
+    async with asyncio.timeout(seconds + PATIENCE_S):
+        await asyncio.gather(*(client.done for _, client in opened))
+    times.seconds = time.perf_counter() - started
+    return times

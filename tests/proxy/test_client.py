@@ -1,16 +1,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import gc
-import logging
-import weakref
 
 import pytest
 
 from tests.asgi import Message
 from tests.proxy.rig import Rig
-from troyproxy.proxy.client import PIECE, Client, ClientGone, Disconnect
+from tests.proxy.seat import Seat
+from troyproxy.proxy.client import PIECE, Client, ClientGone
+from troyproxy.proxy.pulse import Pulse
 from troyproxy.wire.sse import Frame
 
 pytestmark = pytest.mark.anyio
@@ -60,12 +58,79 @@ async def test_a_head_goes_out_once(rig: Rig) -> None:
 async def test_nobody_gets_a_word_in_between_head_and_body_of_a_whole_answer(rig: Rig) -> None:
     wire = Wire(wait_s=1.0)
     client = _client(wire, rig)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(client.whole(500, (), b"{}"))
-        await asyncio.sleep(0)
-        group.create_task(client.open(200, ()))
-        group.create_task(client.frames([A], more=True))
+    async with Pulse(client, (), open_after_s=0.5, every_s=0.1):
+        await client.whole(500, (), b"{}")
+        await asyncio.sleep(5)
     assert [message.get("body") for message in wire.got] == [None, b"{}"]
+
+
+@pytest.mark.parametrize("what", ["open", "frames", "whole"])
+async def test_the_walk_waits_for_what_is_said_beside_it(rig: Rig, what: str) -> None:
+    wire = Wire(wait_s=1.0)
+    client = _client(wire, rig)
+    beside = client.beside(200, (), A)
+    await asyncio.sleep(0)
+    if what == "open":
+        assert not await client.open(500, ())
+    elif what == "frames":
+        await client.frames([B], more=True)
+    else:
+        await client.whole(500, (), B.raw)
+    assert beside.done()
+    assert [message.get("body") for message in wire.got[:2]] == [None, A.raw]
+    assert [message.get("body") for message in wire.got[2:] if "body" in message] == [B.raw] * (what != "open")
+
+
+async def test_who_was_ended_before_a_word_beside_the_walk_stops_nobody(rig: Rig) -> None:
+    wire = Wire()
+    client = _client(wire, rig)
+    client.beside(200, (), A).cancel()
+    await client.frames([B], more=True)
+    assert [message["body"] for message in wire.got] == [B.raw]
+
+
+async def test_a_client_that_is_told_to_read_is_not_timed(rig: Rig) -> None:
+    call = rig.call()
+    call.peer = Seat()
+    client = Client(call, Wire(wait_s=100.0).send, stall_s=60)
+    assert await client.open(200, ())
+    call.peer.paused = True
+    with pytest.raises(ClientGone, match="does not read"):
+        await client.frames([A], more=True)
+
+
+async def test_a_stream_goes_on_untimed_until_its_client_stops_reading(rig: Rig) -> None:
+    call, wire = rig.call(), Wire(wait_s=100.0)
+    call.peer = Seat()
+    client = Client(call, wire.send, stall_s=60)
+    await client.go_on([A, B], 7.0)
+    assert (wire.got[0]["body"], wire.got[0]["more_body"], client.sent_at) == (A.raw + B.raw, True, 7.0)
+    call.peer.paused = True
+    with pytest.raises(ClientGone, match="does not read"):
+        await client.go_on([A], 8.0)
+    call.peer.paused = False
+    with pytest.raises(ClientGone, match="was dropped"):
+        await client.go_on([A], 9.0)
+
+
+async def test_a_stream_that_goes_on_to_a_client_that_has_left_ends(rig: Rig) -> None:
+    call = rig.call()
+    call.peer = Seat()
+    with pytest.raises(ClientGone, match="has gone"):
+        await Client(call, Wire(error=BrokenPipeError()).send, stall_s=60).go_on([A], 7.0)
+
+
+async def test_frames_that_a_layer_keeps_back_are_no_word_to_the_client(rig: Rig) -> None:
+    call = rig.call()
+    call.peer = Seat()
+
+    async def keep(message: Message) -> None:
+        del message
+        call.frames = []
+
+    client = Client(call, keep, stall_s=60)
+    await client.go_on([A], 7.0)
+    assert client.sent_at == 0.0
 
 
 @pytest.mark.parametrize("size", [0, 1, PIECE - 1, PIECE, PIECE + 1, 2 * PIECE, 3 * PIECE + 7])
@@ -112,118 +177,3 @@ async def test_a_client_that_was_dropped_gets_nothing_more_at_once(rig: Rig) -> 
     with pytest.raises(ClientGone, match="was dropped"):
         await client.frames([A], more=True)
     assert rig.clock.monotonic() == began
-
-
-# --- watching ---
-
-
-class Line:
-    """A `receive`: the messages, each after its wait, then silence."""
-
-    def __init__(self, *messages: tuple[float, str] | OSError) -> None:
-        self._messages = list(messages)
-
-    async def receive(self) -> Message:
-        if not self._messages:
-            await asyncio.Event().wait()
-        step = self._messages.pop(0)
-        if isinstance(step, OSError):
-            raise step
-        await asyncio.sleep(step[0])
-        return {"type": step[1]}
-
-
-async def test_a_disconnect_cancels_the_work_and_is_swallowed(rig: Rig) -> None:
-    began = rig.clock.monotonic()
-    async with Disconnect(Line((2.0, "http.disconnect")).receive, _client(Wire(), rig)) as watch:
-        await asyncio.sleep(100)
-    assert (watch.gone, rig.clock.monotonic() - began) == (True, 2.0)
-
-
-async def test_the_task_is_not_marked_as_cancelled_afterwards(rig: Rig) -> None:
-    async with Disconnect(Line((2.0, "http.disconnect")).receive, _client(Wire(), rig)):
-        await asyncio.sleep(100)
-    task = asyncio.current_task()
-    assert task is not None
-    assert task.cancelling() == 0
-
-
-async def test_a_disconnect_after_the_whole_answer_is_none(rig: Rig) -> None:
-    client = _client(Wire(), rig)
-    async with Disconnect(Line((2.0, "http.disconnect")).receive, client) as watch:
-        await client.whole(200, (), b"")
-        await asyncio.sleep(100)
-    assert not watch.gone
-
-
-async def test_other_messages_are_read_over(rig: Rig) -> None:
-    line = Line((1.0, "http.request"), (1.0, "http.request"), (1.0, "http.disconnect"))
-    async with Disconnect(line.receive, _client(Wire(), rig)) as watch:
-        await asyncio.sleep(100)
-    assert watch.gone
-
-
-async def test_a_host_that_repeats_itself_without_waiting_does_not_stop_the_loop(rig: Rig) -> None:
-    async def receive() -> Message:
-        return {"type": "http.request"}
-
-    async with Disconnect(receive, _client(Wire(), rig)) as watch:
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-    assert not watch.gone
-
-
-async def test_a_receive_that_raises_is_told_and_ends_nothing(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        async with Disconnect(Line(OSError("secret")).receive, _client(Wire(), rig)) as watch:
-            await asyncio.sleep(1)
-    assert (watch.gone, caplog.messages) == (False, ["the client could not be watched: OSError"])
-
-
-async def test_a_bug_inside_passes_through_although_the_client_has_left(rig: Rig) -> None:
-    async def work() -> None:
-        async with Disconnect(Line((2.0, "http.disconnect")).receive, _client(Wire(), rig)):
-            try:
-                await asyncio.sleep(100)
-            finally:
-                raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        await work()
-
-
-async def test_somebody_elses_cancellation_passes_through(rig: Rig) -> None:
-    async def work() -> None:
-        async with Disconnect(Line().receive, _client(Wire(), rig)):
-            await asyncio.sleep(100)
-
-    task = asyncio.get_running_loop().create_task(work())
-    await asyncio.sleep(1)
-    task.cancel()
-    await asyncio.wait({task})
-    assert task.cancelled()
-
-
-async def test_a_receive_that_swallows_its_cancellation_cannot_cancel_us_any_more(rig: Rig) -> None:
-    async def receive() -> Message:
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.sleep(100)
-        return {"type": "http.disconnect"}
-
-    async with Disconnect(receive, _client(Wire(), rig)) as watch:
-        await asyncio.sleep(1)
-    assert not watch.gone
-
-
-async def test_what_was_watched_is_let_go_before_the_collector_comes(rig: Rig) -> None:
-    client = _client(Wire(), rig)
-    kept = weakref.ref(client)
-    gc.disable()
-    try:
-        async with Disconnect(Line().receive, client):
-            await asyncio.sleep(0)  # the watcher has begun to wait
-        del client
-        gone = kept() is None
-    finally:
-        gc.enable()
-    assert gone

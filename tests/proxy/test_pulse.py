@@ -9,7 +9,7 @@ from tests.asgi import Message
 from tests.fakes import Step
 from tests.proxy.rig import DONE, Rig, answer, delta, finish, good, stream
 from troyproxy.proxy.client import Client
-from troyproxy.proxy.pulse import pulse
+from troyproxy.proxy.pulse import Pulse
 from troyproxy.wire.sse import Frame
 
 pytestmark = pytest.mark.anyio
@@ -89,16 +89,32 @@ def _client(rig: Rig, error: Exception) -> Client:
 
 
 async def test_a_client_that_has_gone_ends_the_beat_quietly(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
-    async with pulse(_client(rig, BrokenPipeError()), (), open_after_s=1.0, every_s=1.0):
+    async with Pulse(_client(rig, BrokenPipeError()), (), open_after_s=1.0, every_s=1.0):
         await asyncio.sleep(10)
     assert caplog.messages == []
 
 
 async def test_a_bug_in_a_layer_outside_is_told(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.ERROR):
-        async with pulse(_client(rig, ZeroDivisionError()), (), open_after_s=1.0, every_s=0.0):
+        async with Pulse(_client(rig, ZeroDivisionError()), (), open_after_s=1.0, every_s=0.0):
             await asyncio.sleep(10)
     assert caplog.messages == ["the keep-alive had failed"]
+
+
+async def test_a_comment_that_is_on_its_way_at_the_end_is_given_up(rig: Rig) -> None:
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        if message.get("body") == COMMENT:
+            await asyncio.sleep(50)
+        sent.append(message)
+
+    client = Client(rig.call(), send, stall_s=60)
+    began = rig.clock.monotonic()
+    async with Pulse(client, (), open_after_s=0.0, every_s=1.0):
+        await client.open(200, ())
+        await asyncio.sleep(10)
+    assert (len(sent), rig.clock.monotonic() - began) == (1, 10.0)
 
 
 async def test_a_finished_answer_ends_the_beat(rig: Rig) -> None:
@@ -108,7 +124,7 @@ async def test_a_finished_answer_ends_the_beat(rig: Rig) -> None:
         sent.append(message)
 
     client = Client(rig.call(), send, stall_s=60)
-    async with pulse(client, (), open_after_s=0.0, every_s=1.0):
+    async with Pulse(client, (), open_after_s=0.0, every_s=1.0):
         await client.whole(200, (), b"x")
         await asyncio.sleep(10)
     assert len(sent) == 2

@@ -6,11 +6,11 @@ preferred in-flight number, or the least loaded when all are at it; of equals, f
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from troyproxy.catalog.providers import Account, Provider
 from troyproxy.ports import Observer
@@ -21,15 +21,25 @@ STICKY_SUCCESSES = 2
 
 def synthetic(provider: Provider) -> Account:
     """Return the one account of a provider that needs no credential."""
-    return Account(id=f"{provider.id}#keyless", provider=provider.id, name=f"{provider.id}-keyless")
+    return _keyless(provider.id)[0]
+
+
+@lru_cache(maxsize=1024)
+def _keyless(provider: str) -> tuple[Account]:
+    return (Account(id=f"{provider}#keyless", provider=provider, name=f"{provider}-keyless"),)
 
 
 def accounts_of(provider: Provider, model: str, pinned: str | None, now: float) -> tuple[Account, ...]:
     """Return the accounts that may carry *model*, best priority first, then the oldest."""
-    if not provider.accounts and (provider.keyless or provider.app is not None):
-        return (synthetic(provider),) if pinned in {None, f"{provider.id}-keyless"} else ()
-    listed = [a for a in provider.accounts if pinned is None or pinned in (a.name, a.id)]
-    usable = [a for a in listed if a.usable(now) and _allows(a, model)]
+    accounts = provider.accounts
+    if not accounts and (provider.keyless or provider.app is not None):
+        only = _keyless(provider.id)
+        return only if pinned is None or pinned == only[0].name else ()
+    usable = [
+        a for a in accounts if (pinned is None or pinned in (a.name, a.id)) and a.usable(now) and _allows(a, model)
+    ]
+    if len(usable) == len(accounts) == 1:
+        return accounts
     return tuple(sorted(usable, key=lambda a: (a.priority, a.created_at)) if len(usable) > 1 else usable)
 
 
@@ -48,12 +58,12 @@ class AccountDesk:
 
     def __init__(self, *, max_inflight: int, observer: Observer) -> None:
         self._max_inflight, self._observer = max_inflight, observer
-        self._inflight: Counter[str] = Counter()
+        self._inflight: dict[str, int] = {}
         self._stops: dict[str, _Stop] = {}
 
     def inflight(self, account: Account) -> int:
         """Return how many requests *account* carries now."""
-        return self._inflight[account.id]
+        return self._inflight.get(account.id, 0)
 
     def pick(
         self,
@@ -64,6 +74,8 @@ class AccountDesk:
         round_robin: bool = False,
     ) -> Account | None:
         """Return the account for the next attempt, or None when none is *usable*."""
+        if len(accounts) == 1:
+            return accounts[0] if usable(accounts[0]) else None
         ready = [account for account in accounts if usable(account)]
         if not ready:
             return None
@@ -71,7 +83,7 @@ class AccountDesk:
         if not free:  # all are at their number: the least loaded ones are equals
             least = min(map(self.inflight, ready))
             free = [account for account in ready if self.inflight(account) == least]
-        return self._rotated(provider, accounts, free) if round_robin and len(accounts) > 1 else free[0]
+        return self._rotated(provider, accounts, free) if round_robin else free[0]
 
     def _room(self, provider: Provider, account: Account) -> int:
         return account.max_inflight or provider.max_inflight or self._max_inflight
@@ -90,23 +102,29 @@ class AccountDesk:
 
     def succeeded(self, account: Account) -> None:
         """Count a success towards the round-robin stop of its provider."""
-        stop = self._stops.get(account.provider)
-        if stop is not None and stop.account == account.id:
+        if self._stops and (stop := self._stops.get(account.provider)) is not None and stop.account == account.id:
             stop.successes += 1
 
     @contextmanager
     def slot(self, account: Account) -> Iterator[None]:
         """Hold one in-flight place to the last byte; it is given back whatever happens."""
-        self._count(account, 1)
+        self.enter(account)
         try:
             yield
         finally:
-            self._count(account, -1)
+            self.leave(account)
 
-    def _count(self, account: Account, step: int) -> None:
-        self._inflight[account.id] += step
-        count = self._inflight[account.id]
-        if not count:
+    def enter(self, account: Account) -> None:
+        """Take an in-flight place: `leave` must follow, whatever happens."""
+        count = self._inflight[account.id] = self._inflight.get(account.id, 0) + 1
+        self._observer.inflight_changed(account.provider, account.name, count)
+
+    def leave(self, account: Account) -> None:
+        """Give an in-flight place back."""
+        count = self._inflight[account.id] - 1
+        if count:
+            self._inflight[account.id] = count
+        else:
             del self._inflight[account.id]
         self._observer.inflight_changed(account.provider, account.name, count)
 

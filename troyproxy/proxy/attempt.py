@@ -6,7 +6,7 @@ deadline or a bug.
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Final
 
@@ -26,9 +26,11 @@ from troyproxy.proxy.relay import StreamRelay
 from troyproxy.proxy.report import commit_headers, passed_headers
 from troyproxy.proxy.trace_headers import trace_headers
 from troyproxy.proxy.turns import turns_told
+from troyproxy.resilience.classify import Verdict
 from troyproxy.resilience.faults import Fault
 from troyproxy.wire import chat, json
-from troyproxy.wire.headers import build_headers
+from troyproxy.wire.headers import all_harmless, crossing
+from troyproxy.wire.heads import JSON
 
 CLASSIFIED: Final = 64 * 1024
 """Bytes of an error body that the classifier reads; the client gets all of it."""
@@ -38,31 +40,55 @@ STATUSES: Final = range(200, 600)
 
 
 class Attempt:
-    """Runs once. Whatever it returns, the upstream's response is closed and the place given back."""
+    """Runs once. However it ends, its record is written, the upstream's response closed and the place given back."""
 
     def __init__(self, gear: Gear, call: Call, target: Target, client: Client, recorder: Recorder) -> None:
         self._gear, self._call, self._target = gear, call, target
         self._client, self._recorder = client, recorder
-        self._loop = asyncio.get_running_loop()
-        self._deadline = self._loop.time() + target.limit_s
+        self._time = client.alarm.time
+        self._began = self._time()
+        self._deadline = self._began + target.limit_s
+        self.verdict: Verdict
+        """What it means that this attempt failed."""
 
     async def run(self, body: bytes) -> Broken | Served:
         """Send *body* and return what came of it. Raises ClientGone; a cancellation passes."""
-        with self._gear.desk.slot(self._target.account):
+        desk, account = self._gear.desk, self._target.account
+        outcome: Broken | Served | None = None
+        self._recorder.began(self._target)
+        desk.enter(account)
+        try:
             response = await self._send(body)
             if isinstance(response, Broken):
-                return response
-            try:
-                return await self._read(response)
-            finally:
-                await response.aclose()
+                outcome = response
+            else:
+                try:
+                    read = await self._read(response)
+                finally:
+                    await response.aclose()
+                outcome = read
+        finally:
+            desk.leave(account)
+            self._end(outcome)
+        return outcome
+
+    def _end(self, outcome: Broken | Served | None) -> None:
+        """Write down how it ended; None: it was given up, and a probe's lease ends with it."""
+        try:
+            if isinstance(outcome, Broken):
+                self.verdict = self._recorder.broken(outcome)
+        finally:
+            self._recorder.ended(self._target, whole=outcome is not None)
+        if outcome is None and self._target.probe:
+            self._gear.health.return_probe(self._target)
 
     async def _send(self, body: bytes) -> UpstreamResponse | Broken:
         """Return the response when its head is there. Nothing behind this line may be taken for a slow head."""
-        since = self._loop.time()
-        own_s = self._gear.policy.first_byte_of(self._target.provider, stream=self._call.stream)
+        until = self._deadline
+        if self._call.stream:
+            until = min(until, self._began + self._gear.policy.first_byte_of(self._target.provider, stream=True))
         try:
-            async with asyncio.timeout_at(min(since + own_s, self._deadline)):
+            with self._client.alarm.until(until):
                 return await self._gear.upstream.send(self._request(body))
         except UpstreamFailed as exc:
             return Broken(self._target.failure(fault=exc.fault, body_sent=exc.body_sent))
@@ -70,55 +96,55 @@ class Attempt:
             fault = Fault.TIMEOUT_FIRST_BYTE if self._call.stream else Fault.TIMEOUT_TOTAL
             return Broken(self._target.failure(fault=fault))
         finally:
-            self._call.ledger.upstream_s += self._loop.time() - since
+            self._call.ledger.upstream_s += self._time() - self._began
 
     def _request(self, body: bytes) -> UpstreamRequest:
         target, call = self._target, self._call
+        template = self._gear.heads.template(call.snapshot, target.provider, target.account)
         return UpstreamRequest(
             provider=target.provider,
             method="POST",
             path=call.upstream_path,
-            headers=build_headers(
-                target.provider,
-                target.account.api_key,
+            headers=template.head(
                 self._client_headers(),
                 call.request_id,
-                content_type=None if call.passing else b"application/json",
-                extra=trace_headers(call),
+                content_type=None if call.passing else JSON,
+                extra=trace_headers(call) if call.traced is not None else (),
             ),
             body=body,
             connect_s=self._gear.policy.connect_of(target.provider),
         )
 
     def _client_headers(self) -> Headers:
-        """Return the client's headers but those that hold its key: some pages put theirs into their own address."""
+        """Return what crosses but what holds the client's key: some pages put theirs into their own address."""
         call = self._call
-        key = presented_key(call.headers) if call.key is not None else None
-        return call.headers if key is None else tuple(pair for pair in call.headers if key not in pair[1])
+        found = crossing(call.headers, typed=call.passing)
+        if not found or call.key is None or all_harmless(found):
+            return found
+        key = presented_key(call.headers)
+        return found if key is None else tuple(pair for pair in found if key not in pair[1])
 
-    async def _read(self, response: UpstreamResponse) -> Broken | Served:
+    def _read(self, response: UpstreamResponse) -> Awaitable[Broken | Served]:
+        """Return what reads *response*: a frame less to wake for each event of a stream."""
         self._gear.measuring.heard(self._target.account, response.headers)
-        if response.status not in STATUSES:
-            return Broken(self._target.failure(fault=Fault.PROTOCOL))
         if not 200 <= response.status < 300:
-            return await self._error(response)
-        if self._call.passing:
-            return await self._passed(response)
-        return await (self._stream(response) if self._call.stream else self._whole(response))
+            return self._error(response)
+        if self._call.stream:
+            return self._stream(response)
+        return self._passed(response) if self._call.passing else self._whole(response)
 
     async def _stream(self, response: UpstreamResponse) -> Broken | Served:
         async def commit() -> None:
             self._commit(response)
             await self._client.open(response.status, self._head(response))
 
-        left_s = max(0.001, self._deadline - self._loop.time())
-        target = replace(self._target, limit_s=left_s)
+        target = self._target.within(max(0.001, self._deadline - self._time()))
         relay = StreamRelay(self._call, target, self._client, self._recorder, commit)
         try:
             outcome = await relay.run(response)
         finally:
             self._account_for(relay.usage)
-        if isinstance(outcome, Served):
+        if isinstance(outcome, Served) and outcome.cut is not None:
             self._note_cut(replace(outcome, usage=relay.usage))
         return outcome
 
@@ -159,59 +185,79 @@ class Attempt:
 
     async def _error(self, response: UpstreamResponse) -> Broken:
         """Read an error answer, for the classifier and in case it is the last; a slow body is cut, not waited for."""
-        body = bytearray()
+        if response.status not in STATUSES:
+            return Broken(self._target.failure(fault=Fault.PROTOCOL))
+        parts: list[bytes] = []
         policy = self._gear.policy
         try:
-            async with asyncio.timeout_at(min(self._loop.time() + policy.error_body_s, self._deadline)):
-                await read_whole(response, limit=policy.max_body, into=body)
+            with self._client.alarm.until(min(self._time() + policy.error_body_s, self._deadline)):
+                await read_whole(response, limit=policy.max_body, into=parts)
         except (TimeoutError, UpstreamFailed):
             pass  # the status alone is a verdict; what came of the body is kept
-        failure = self._target.failure(response.status, headers=response.headers, body=bytes(body[:CLASSIFIED]))
+        body = b"".join(parts)
+        failure = self._target.failure(response.status, headers=response.headers, body=body[:CLASSIFIED])
         told = discreet(response.headers, self._target.account.api_key)
-        return Broken(failure, Answer(response.status, told, bytes(body[: policy.max_body])))
+        return Broken(failure, Answer(response.status, told, body[: policy.max_body]))
 
     async def _whole(self, response: UpstreamResponse) -> Broken | Served:
-        body = bytearray()
-        since = self._loop.time()
+        body, limit = response.whole, self._gear.policy.max_body
+        if body is None:
+            pulled = await self._pull(response, limit)
+            if isinstance(pulled, Broken):
+                return pulled
+            body = pulled
+        if len(body) > limit:
+            return Broken(self._target.failure(fault=Fault.PROTOCOL), message="the upstream's answer is too large")
+        return await self._judge(response, body)
+
+    async def _pull(self, response: UpstreamResponse, limit: int) -> bytes | Broken:
+        parts: list[bytes] = []
+        since = self._time()
         try:
-            async with asyncio.timeout_at(self._deadline):
-                fits = await read_whole(response, limit=self._gear.policy.max_body, into=body)
+            with self._client.alarm.until(self._deadline):
+                await read_whole(response, limit=limit, into=parts)
         except UpstreamFailed as exc:
             return Broken(self._target.failure(fault=exc.fault))
         except TimeoutError:
             return Broken(self._target.failure(fault=Fault.TIMEOUT_TOTAL))
         finally:
-            self._call.ledger.upstream_s += self._loop.time() - since
-        if not fits:
-            return Broken(self._target.failure(fault=Fault.PROTOCOL), message="the upstream's answer is too large")
-        return await self._judge(response, bytes(body))
+            self._call.ledger.upstream_s += self._time() - since
+        return b"".join(parts)
 
     async def _judge(self, response: UpstreamResponse, body: bytes) -> Broken | Served:
         value = _decoded(body)
         usage = read_usage(value)
+        broken = self._refused(body, value, usage)
+        if broken is not None:
+            return broken
+        self._commit(response)
+        self._account_for(usage if usage is not None else self._estimate(body))
+        await self._client.whole(response.status, self._head(response), body)
+        return Served(usage)
+
+    def _refused(self, body: bytes, value: object, usage: Usage | None) -> Broken | None:
+        """Return what is wrong with a whole answer, decoded; None when it may go to the client."""
         error = chat.error_of(value)
         if error is not None:
             failure = self._target.failure(chat.error_code(error), body=body[:CLASSIFIED], in_band=True)
             return Broken(failure, usage=usage, message=chat.error_message(error))
-        if not _is_answer(self._call.route, value):
+        if not (chat.is_embedding(value) if self._call.route == EMBEDDINGS else chat.is_completion(value)):
             fault = Fault.NOT_A_COMPLETION if body.strip() else Fault.EMPTY
             return Broken(self._target.failure(fault=fault, body=body[:CLASSIFIED]), usage=usage)
-        if chat.failed_call(value) is not None:
-            failure = self._target.failure(fault=Fault.LEAK, body=body[:CLASSIFIED])
-            return Broken(failure, usage=usage or self._estimate(body))
-        can_reject = self._target.can_reject
-        verdicts = [gate.judge(value, can_reject) for gate in self._call.gates]
-        if GateVerdict.REJECT in verdicts:
-            failure = self._target.failure(fault=Fault.LEAK, body=body[:CLASSIFIED])
-            return Broken(failure, usage=usage or self._estimate(body))
-        self._commit(response)
-        self._account_for(usage or self._estimate(body))
-        await self._client.whole(response.status, self._head(response), body)
-        return Served(usage)
+        if chat.failed_call(value) is None and not self._rejected(value):
+            return None
+        failure = self._target.failure(fault=Fault.LEAK, body=body[:CLASSIFIED])
+        return Broken(failure, usage=usage or self._estimate(body))
+
+    def _rejected(self, value: object) -> bool:
+        """Let every gate judge; return whether one of them rejects."""
+        can_reject, rejected = self._target.can_reject, False
+        for gate in self._call.gates:
+            rejected = gate.judge(value, can_reject) is GateVerdict.REJECT or rejected
+        return rejected
 
     def _head(self, response: UpstreamResponse) -> Headers:
-        told = discreet(response.headers, self._target.account.api_key)
-        return commit_headers(self._call, self._gear.policy, told)
+        return commit_headers(self._call, self._gear.policy, response.headers, self._target.account.api_key)
 
     def _estimate(self, body: bytes) -> Usage:
         """Guess the usage of an answer that reports none; vectors are no output tokens."""
@@ -221,18 +267,21 @@ class Attempt:
 
     def _commit(self, response: UpstreamResponse) -> None:
         """The commit point: from here on this upstream serves the request, and no other."""
-        gear, call, target = self._gear, self._call, self._target
-        with turns_told(gear, call, target):
+        gear, call, target, ledger = self._gear, self._call, self._target, self._call.ledger
+        if ledger.told:
+            with turns_told(gear, call, target):
+                gear.health.succeeded(target)
+        else:
             gear.health.succeeded(target)
         gear.desk.succeeded(target.account)
         gear.auto.served(call.remember, target)
-        now = gear.clock.monotonic()
-        ledger = call.ledger
+        took_s = gear.clock.monotonic() - call.started
         ledger.serve(target.provider.id, target.candidate.model, target.account.name)
-        ledger.overhead_s = max(0.0, now - call.started - ledger.upstream_s)
-        ledger.first_token_s = now - call.started
+        ledger.overhead_s = took_s - ledger.upstream_s if took_s > ledger.upstream_s else 0.0
+        ledger.first_token_s = took_s
         self._recorder.served(response.status)
-        ledger.say(f"commit {target.candidate.spec} #{target.account.name} after {ledger.first_token_s * 1000:.0f} ms")
+        if ledger.told:
+            ledger.say(f"commit {target.candidate.spec} #{target.account.name} after {took_s * 1000:.0f} ms")
 
 
 def _decoded(body: bytes) -> object:
@@ -240,7 +289,3 @@ def _decoded(body: bytes) -> object:
         return json.decode(body)
     except json.MalformedJSON:
         return None
-
-
-def _is_answer(route: str, value: object) -> bool:
-    return chat.is_embedding(value) if route == EMBEDDINGS else chat.is_completion(value)

@@ -1,26 +1,23 @@
-"""The client's side of a request: what was sent to it, and whether it is still there.
+"""The client's side of a request: what was sent to it, and whether it still reads. `disconnect` tells when it leaves.
 
-`send` returns silently once a client has gone (uvicorn, ASGI 2.3) or raises OSError (2.4), so the only reliable sign
-is `http.disconnect` on `receive`. `Disconnect` watches it beside the work and cancels the work when it comes.
+`send` returns silently once a client has gone (uvicorn, ASGI 2.3) or raises OSError (2.4).
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from types import TracebackType
-from typing import Final, Self
+import math
+from typing import Final
 
 from troyproxy.ports import Headers
-from troyproxy.proxy.answers import Receive, Send
+from troyproxy.proxy.alarm import Alarm, Bell
+from troyproxy.proxy.answers import Send
 from troyproxy.proxy.call import Call
 from troyproxy.wire.sse import Frame
 
-LOGGER: Final = logging.getLogger("troyproxy")
-
-
 PIECE: Final = 1 << 16
 """Bytes of one message of a whole answer."""
+SENDING: Final = math.inf
 
 
 class ClientGone(Exception):
@@ -28,16 +25,23 @@ class ClientGone(Exception):
 
 
 class Client:
-    """Sends the answer, one message at a time; knows whether it has begun and whether it is complete."""
+    """Sends the answer, one message at a time; knows whether it has begun and whether it is complete.
 
-    def __init__(self, call: Call, send: Send, *, stall_s: float) -> None:
+    It belongs to the task that makes it. Only `beside` lets another one send.
+    """
+
+    def __init__(self, call: Call, send: Send, *, stall_s: float, bell: Bell | None = None) -> None:
         self._call, self._send, self._stall_s = call, send, stall_s
-        self._turn = asyncio.Lock()
+        self._peer = call.peer
+        self._beside: asyncio.Task[None] | None = None
         self._dropped = False
+        self.alarm = Alarm(bell)
+        """Times whatever the request waits for, one thing after the other."""
+        self._loop = self.alarm.bell.loop
         self.started = False
         self.finished = False
         self.sent_at = 0.0
-        """When the last message went out, on the event loop's clock."""
+        """When the last message went out, on the event loop's clock; `SENDING` while one is on its way."""
 
     async def whole(self, status: int, headers: Headers, body: bytes) -> None:
         """Send a complete answer; nobody gets a word in between head and body. Raises ClientGone.
@@ -45,104 +49,106 @@ class Client:
         A server takes what one message brings, however large, and waits for the client before the next. So a large body
         goes in pieces: a client that does not read is noticed, and each piece has its own time.
         """
-        length = (b"content-length", str(len(body)).encode())
-        async with self._turn:
-            await self._head(status, (*headers, length))
+        if self._beside is not None:
+            await self._turn()
+        await self._put(self._head(status, (*headers, (b"content-length", b"%d" % len(body)))))
+        if len(body) > PIECE:
             for at in range(0, len(body) - PIECE, PIECE):
                 await self._put({"type": "http.response.body", "body": body[at : at + PIECE], "more_body": True})
-            self.finished = True
-            await self._put({"type": "http.response.body", "body": _last_piece(body)})
+            body = body[(len(body) - 1) // PIECE * PIECE :]
+        self.finished = True
+        await self._put({"type": "http.response.body", "body": body})
 
     async def open(self, status: int, headers: Headers) -> bool:
         """Send the head unless it is out; return whether this call did. Raises ClientGone."""
-        async with self._turn:
-            if self.started:
-                return False
-            await self._head(status, headers)
-            return True
+        if self._beside is not None:
+            await self._turn()
+        if self.started:
+            return False
+        await self._put(self._head(status, headers))
+        return True
 
     async def frames(self, frames: list[Frame], *, more: bool) -> None:
         """Send whole SSE frames; without *more* they are the last. Raises ClientGone."""
-        async with self._turn:
-            if self.finished:
-                return
-            self.finished = not more
-            self._call.frames = frames
-            body = frames[0].raw if len(frames) == 1 else b"".join(frame.raw for frame in frames)
-            before = self.sent_at
-            await self._put({"type": "http.response.body", "body": body, "more_body": more})
-            if not self._call.frames:  # a layer keeps them back, as the guard does: the client has heard nothing
-                self.sent_at = before
+        if self._beside is not None:
+            await self._turn()
+        if self.finished:
+            return
+        self.finished = not more
+        self._call.frames = frames
+        body = frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])
+        before = self.sent_at
+        await self._put({"type": "http.response.body", "body": body, "more_body": more})
+        if not self._call.frames:  # a layer keeps them back, as the guard does: the client has heard nothing
+            self.sent_at = before
+
+    async def go_on(self, frames: list[Frame], now: float) -> None:
+        """Send more whole SSE frames, as `frames` does; *now* is the loop's time. Raises ClientGone.
+
+        It is for the many that follow the first: where nothing waits for the client, nothing is timed.
+        """
+        if self._peer is None or self._peer.paused or self._beside is not None or self._dropped or self.finished:
+            await self.frames(frames, more=True)
+            return
+        self._call.frames = frames
+        body = frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])
+        try:
+            await self._send({"type": "http.response.body", "body": body, "more_body": True})
+        except OSError as exc:
+            raise self._gone(exc) from exc
+        if self._call.frames:
+            self.sent_at = now
 
     async def part(self, body: bytes, *, more: bool) -> None:
         """Send a piece of a body that is no stream of frames; without *more* it is the last. Raises ClientGone."""
-        async with self._turn:
-            self.finished = not more
-            await self._put({"type": "http.response.body", "body": body, "more_body": more})
+        self.finished = not more
+        await self._put({"type": "http.response.body", "body": body, "more_body": more})
 
-    async def _head(self, status: int, headers: Headers) -> None:
+    def beside(self, status: int, headers: Headers, comment: Frame) -> asyncio.Task[None]:
+        """Send *comment*, and the head before it unless it is out, in a task of its own. The walk's messages wait.
+
+        To be called while none of them is on its way. The task raises ClientGone.
+        """
+        self._beside = task = self._loop.create_task(self._aside(status, headers, comment))
+        task.add_done_callback(self._said)
+        return task
+
+    async def _aside(self, status: int, headers: Headers, comment: Frame) -> None:
+        alarm = Alarm(self.alarm.bell)
+        try:
+            if not self.started:
+                await self._put(self._head(status, headers), alarm)
+            self._call.frames = [comment]
+            await self._put({"type": "http.response.body", "body": comment.raw, "more_body": True}, alarm)
+        finally:
+            alarm.close()
+
+    def _said(self, _: asyncio.Task[None]) -> None:
+        self._beside = None
+
+    async def _turn(self) -> None:
+        """Wait until what is said beside the walk is said."""
+        while self._beside is not None:
+            await asyncio.wait({self._beside})
+
+    def _head(self, status: int, headers: Headers) -> dict[str, object]:
         self.started = True
-        self._call.ledger.status = status
-        await self._put({"type": "http.response.start", "status": status, "headers": list(headers)})
+        return {"type": "http.response.start", "status": status, "headers": self._call.head(status, headers)}
 
-    async def _put(self, message: dict[str, object]) -> None:
+    async def _put(self, message: dict[str, object], alarm: Alarm | None = None) -> None:
         if self._dropped:
             raise ClientGone("the client was dropped")
+        self.sent_at = SENDING
         try:
-            async with asyncio.timeout(self._stall_s):
+            if self._peer is not None and not self._peer.paused:  # then nothing waits for the client
                 await self._send(message)
+            else:
+                with (alarm or self.alarm).until(self._loop.time() + self._stall_s):
+                    await self._send(message)
         except OSError as exc:  # a timeout is one, too
-            self._dropped = True
-            said = "does not read" if isinstance(exc, TimeoutError) else "has gone"
-            raise ClientGone(f"the client {said}") from exc
-        self.sent_at = asyncio.get_running_loop().time()
+            raise self._gone(exc) from exc
+        self.sent_at = self._loop.time()
 
-
-def _last_piece(body: bytes) -> bytes:
-    return body[(len(body) - 1) // PIECE * PIECE :] if len(body) > PIECE else body
-
-
-class Disconnect:
-    """Cancels the task inside the ``async with`` when the client leaves, and swallows that cancellation at the end.
-
-    `gone` tells afterwards. A disconnect after the whole answer went out is none; somebody else's cancellation passes
-    through untouched, also when both come at once.
-    """
-
-    def __init__(self, receive: Receive, client: Client) -> None:
-        self._receive, self._client = receive, client
-        self._closed = False
-        self.gone = False
-
-    async def __aenter__(self) -> Self:
-        task = asyncio.current_task()
-        if task is None:  # pragma: no cover -- an ASGI app always runs in a task
-            raise RuntimeError("no task to watch")
-        self._task, self._cancelling = task, task.cancelling()
-        loop = asyncio.get_running_loop()
-        self._watcher = loop.create_task(self._watch())  # kept here, ended and awaited in __aexit__
-        return self
-
-    async def _watch(self) -> None:
-        message = await self._receive()
-        while message["type"] != "http.disconnect":
-            await asyncio.sleep(0)  # a host that repeats itself without waiting must not stop the loop
-            message = await self._receive()
-        if not (self._closed or self._client.finished):
-            self.gone = True
-            self._task.cancel()
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
-    ) -> bool:
-        self._closed = True
-        self._watcher.cancel()
-        try:
-            await asyncio.wait({self._watcher})
-        finally:
-            ours = self.gone and self._task.uncancel() <= self._cancelling
-            watcher = self._watcher
-            del self._watcher  # a circle through its traceback would keep the request for the collector, body and all
-        if not watcher.cancelled() and (error := watcher.exception()) is not None:
-            LOGGER.warning("the client could not be watched: %s", type(error).__name__)
-        return ours and kind is not None and issubclass(kind, asyncio.CancelledError)
+    def _gone(self, exc: OSError) -> ClientGone:
+        self._dropped = True
+        return ClientGone("the client does not read" if isinstance(exc, TimeoutError) else "the client has gone")

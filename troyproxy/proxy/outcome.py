@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import msgspec
+
 from troyproxy.accounting.usage import Usage
 from troyproxy.catalog.providers import Account, Provider
 from troyproxy.ports import Headers
@@ -13,8 +15,7 @@ from troyproxy.resilience.faults import Fault
 from troyproxy.routing.members import Candidate
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """Where one attempt goes: a member, one of its accounts, and when it began."""
 
     candidate: Candidate
@@ -30,6 +31,10 @@ class Target:
     """Another eligible member is left, so a gate may send the walk on."""
     seed: int | None = None
     """What the jitter of a lock is drawn with, so that the same request can be walked again; None = by chance."""
+
+    def within(self, limit_s: float) -> Target:
+        """Return the same target with another limit."""
+        return msgspec.structs.replace(self, limit_s=limit_s)
 
     def failure(
         self,

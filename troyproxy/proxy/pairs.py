@@ -6,9 +6,7 @@ failure said "never another account" is closed for both.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from itertools import islice
 from typing import Final
 
 from troyproxy.catalog.providers import Account, Provider
@@ -36,19 +34,19 @@ class Pairs:
         self._tried: set[Pair] = set()
         self._left_out: set[Pair] = set()
         self._closed: set[str] = set()
-        self._faults: Counter[str] = Counter()
+        self._faults: dict[str, int] = {}
         self._window: int | None = None
         """Set once a member's context was too small: only larger known windows may follow."""
 
     def take(self, target: Target) -> None:
-        """The pair of *target* is used now."""
+        """The pair of *target* is used up."""
         self._tried.add(_pair(target.candidate, target.account))
 
     def failed(self, target: Target, failure: Failure, verdict: Verdict) -> None:
         """Draw the conclusions of a failed attempt that concern this request."""
         candidate = target.candidate
         if failure.fault in FAULTS:
-            self._faults[target.provider.id] += 1
+            self._faults[target.provider.id] = self._faults.get(target.provider.id, 0) + 1
         if verdict.step is NextStep.NEXT_MEMBER:
             self._closed.add(candidate.member)
         if verdict.error_class is ErrorClass.CONTEXT:
@@ -59,7 +57,7 @@ class Pairs:
         provider = candidate.provider
         if provider is None:
             return SkipReason.UNKNOWN_PROVIDER
-        if self._faults[provider.id] >= self._gear.policy.provider_faults:
+        if self._faults and self._faults.get(provider.id, 0) >= self._gear.policy.provider_faults:
             return SkipReason.PROVIDER_DOWN
         if self._window is not None and (candidate.facts.limits.context or 0) <= self._window:
             return SkipReason.CONTEXT
@@ -86,8 +84,10 @@ class Pairs:
             pair[0] == candidate.spec for pair in self._left_out - self._tried
         )
 
-    def pick(self, candidate: Candidate, provider: Provider, *, second: bool, round_robin: bool) -> Account | None:
-        """Return the next account of *candidate*; in the first pass what is passed over softly is noted."""
+    def pick(
+        self, candidate: Candidate, provider: Provider, accounts: Sequence[Account], *, second: bool, round_robin: bool
+    ) -> Account | None:
+        """Return the next of the *accounts* of *candidate*; in the first pass what is passed over softly is noted."""
 
         def usable(account: Account) -> bool:
             if not second and self._soft(candidate, provider, account):
@@ -95,21 +95,21 @@ class Pairs:
                 return False
             return self._usable(candidate, provider, account, second=second)
 
-        return self._gear.desk.pick(
-            provider, self._accounts(candidate, provider), usable=usable, round_robin=round_robin
-        )
+        return self._gear.desk.pick(provider, accounts, usable=usable, round_robin=round_robin)
 
-    def others(self, at: int, *, second: bool) -> int:
+    def others(self, at: int, *, second: bool, most: int | None = None) -> int:
         """Return how many members but number *at* may still be tried behind it, in this pass or the next.
 
-        More than a request may try are as good as that many.
+        Counting ends at *most*; more than a request may try are as good as that many.
         """
-        waiting = (
-            place
-            for place, candidate in enumerate(self._candidates)
-            if (place > at or (place < at and not second)) and self._waiting(candidate, noted_only=second or place < at)
-        )
-        return sum(1 for _ in islice(waiting, self._gear.policy.max_attempts))
+        found, most = 0, most or self._gear.policy.max_attempts
+        for place, candidate in enumerate(self._candidates):
+            if place == at or (second and place < at):
+                continue
+            found += self._waiting(candidate, noted_only=second or place < at)
+            if found >= most:
+                break
+        return found
 
     def _waiting(self, candidate: Candidate, *, noted_only: bool) -> bool:
         provider = candidate.provider
@@ -139,6 +139,15 @@ class Pairs:
             return False
         lock = self._gear.health.cooldown(provider.id, account.id, candidate.model)
         return lock is None or (second and lock.soft)
+
+
+def somebody_behind(candidates: Sequence[Candidate], at: int, now: float) -> bool:
+    """Whether a member behind number *at* can be tried, where nothing was tried before and nothing bars anybody."""
+    for candidate in candidates[at + 1 :]:
+        provider = candidate.provider
+        if provider is not None and accounts_of(provider, candidate.model, candidate.account, now):
+            return True
+    return False
 
 
 def _pair(candidate: Candidate, account: Account) -> Pair:

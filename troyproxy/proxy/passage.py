@@ -71,7 +71,7 @@ class Passage:
         """Read until the end (then True) or until more than *limit* bytes are there."""
         since = self._loop.time()
         try:
-            async with asyncio.timeout_at(self._deadline):
+            with self._client.alarm.until(self._deadline):
                 async for chunk in chunks:
                     held += chunk
                     if len(held) > limit:
@@ -125,7 +125,7 @@ class Passage:
     async def _next(self, chunks: AsyncIterator[bytes]) -> tuple[bytes | None, Fault | None]:
         """Return what comes next, None at the end; or how it failed."""
         try:
-            async with asyncio.timeout(self._policy.idle_of(self._target.provider)):
+            with self._client.alarm.until(self._loop.time() + self._policy.idle_of(self._target.provider)):
                 return await anext(chunks, None), None
         except UpstreamFailed as exc:
             return None, exc.fault

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
 
 from troyproxy.catalog.providers import Provider
 from troyproxy.proxy.intake import PATIENCE, Patience
@@ -12,6 +12,8 @@ from troyproxy.resilience.health import HealthPolicy, journal_horizon_s
 from troyproxy.settings.values import Settings
 
 MIB = 1 << 20
+KEPT_S: Final = 5.0
+"""Seconds that an attempt leaves to each member behind it, and gets itself where there are as many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,7 @@ class WalkPolicy:
 
 def attempt_limit_s(own_s: float, left_s: float, later: int) -> float:
     """Return an attempt's limit: its own, or less so that each of *later* members keeps five seconds."""
-    return min(own_s, max(5.0, left_s - 5.0 * later))
+    return min(own_s, max(KEPT_S, left_s - KEPT_S * later))
 
 
 def health_policy(settings: Settings) -> HealthPolicy:

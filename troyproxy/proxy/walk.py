@@ -14,13 +14,15 @@ from contextlib import suppress
 from typing import Final
 
 from troyproxy.errors import type_of
+from troyproxy.proxy.alarm import Bell
 from troyproxy.proxy.answers import Receive, Send
 from troyproxy.proxy.call import Call
-from troyproxy.proxy.client import Client, ClientGone, Disconnect
+from troyproxy.proxy.client import Client, ClientGone
+from troyproxy.proxy.disconnect import Disconnect, HangUp
 from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.journey import Journey
 from troyproxy.proxy.planner import Planner
-from troyproxy.proxy.pulse import pulse
+from troyproxy.proxy.pulse import Pulse
 from troyproxy.proxy.report import early_headers
 from troyproxy.wire import chat
 from troyproxy.wire.sse import Frame
@@ -34,22 +36,27 @@ class AnswerCut(ConnectionError):
 
 
 class Walk:
-    """Walks calls. Shared and immutable; each call has a `Journey` of its own."""
+    """Walks calls. It is shared; each call has a `Journey` of its own."""
 
     def __init__(self, gear: Gear, planner: Planner) -> None:
         self._gear, self._planner = gear, planner
+        self._bell: Bell | None = None
 
     async def run(self, call: Call, receive: Receive, send: Send) -> None:
         """Serve *call*, which has a plan. The client's leaving ends everything within the moment.
 
         Raises AnswerCut when only that can tell the client: the server then ends the connection.
         """
-        policy = self._gear.policy
-        client = Client(call, send, stall_s=policy.write_stall_s)
+        client = Client(call, send, stall_s=self._gear.policy.write_stall_s, bell=self._bell_here())
         call.framed = call.stream
+        watch: HangUp | Disconnect
         try:
-            async with Disconnect(receive, client) as watch:
-                await self._walk(call, client)
+            if call.peer is not None:
+                with HangUp(call.peer, client) as watch:
+                    await self._walk(call, client)
+            else:
+                async with Disconnect(receive, client) as watch:
+                    await self._walk(call, client)
             call.client_left = call.client_left or watch.gone
             if call.client_left and not client.started:
                 await _to_nobody(client)
@@ -63,21 +70,31 @@ class Walk:
             call.client_left = call.client_left or not (client.finished or call.ledger.truncated)
             raise
         finally:
+            client.alarm.close()
             if call.client_left:
                 call.ledger.say("the client left")
 
+    def _bell_here(self) -> Bell:
+        """Return the bell of the running loop. A host may serve us in one after another."""
+        if self._bell is None or self._bell.loop is not asyncio.get_running_loop():
+            self._bell = Bell()
+        return self._bell
+
     async def _walk(self, call: Call, client: Client) -> None:
-        policy = self._gear.policy
+        journey = Journey(self._gear, self._planner, call, client)
         try:
-            async with pulse(
-                client,
-                early_headers(call),
-                open_after_s=policy.early_commit_s if call.stream else 0.0,
-                every_s=policy.keepalive_s if call.stream else 0.0,
-            ):
-                await Journey(self._gear, self._planner, call, client).run()
+            if call.stream:
+                async with self._pulse(call, client):
+                    await journey.run()
+            else:
+                await journey.run()
         except ClientGone:
             call.client_left = True
+
+    def _pulse(self, call: Call, client: Client) -> Pulse:
+        policy = self._gear.policy
+        early = early_headers(call) if policy.early_commit_s else ()
+        return Pulse(client, early, open_after_s=policy.early_commit_s, every_s=policy.keepalive_s)
 
 
 async def _cut_short(call: Call, client: Client) -> None:
