@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from troyproxy.accounting.records import AttemptRecord, failovers
+from troyproxy.accounting.records import AttemptRecord, failovers, leaks
 
 
 @pytest.mark.parametrize(("providers", "count"), [("", 0), ("a", 0), ("aa", 0), ("ab", 1), ("aabac", 3)])
@@ -16,3 +16,8 @@ def test_a_failover_is_an_attempt_at_another_provider_than_the_one_before(provid
 def test_the_summary_of_a_hand_off_is_no_failover() -> None:
     attempts = [AttemptRecord(provider, "m", "A", "ok", 200, 1.0, 2.0, handoff=provider == "s") for provider in "asa"]
     assert failovers(attempts) == 0
+
+
+def test_a_leak_is_an_attempt_that_wrote_its_call_as_text() -> None:
+    attempts = [AttemptRecord("a", "m", "A", "ok", 200, 1.0, 2.0, leak=leak) for leak in ("", "F01;repaired", "")]
+    assert leaks(attempts) == 1

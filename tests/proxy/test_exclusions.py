@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+from unittest.mock import patch
 
-from tests.fakes import FakeClock
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from tests.fakes import FakeClock, FakeObserver
 from tests.proxy.auto_desk import AutoDesk, priced, providers, skipped
 from tests.proxy.rig import combo
+from troyproxy.accounting.finished import Finished
+from troyproxy.auto import exclusion
+from troyproxy.auto.exclusion import FRESH, Record
 from troyproxy.errors import AllUnavailable
-from troyproxy.proxy.exclusions import MOST_WEIGHTS
+from troyproxy.proxy import exclusions as module
+from troyproxy.proxy.exclusions import MOST_WEIGHTS, Exclusions
 
 MINUTE = 60.0
 
@@ -217,3 +225,39 @@ def test_the_weights_by_which_one_scores_too_low_are_bounded(clock: FakeClock) -
         desk.auto.exclusions.exclude(("p4", "m", "A"), f"w{at}")
     known = [desk.auto.exclusions.record(("p4", "m", "A"), f"w{at}").row for at in range(MOST_WEIGHTS + 1)]
     assert known == [0] + [1] * MOST_WEIGHTS
+
+
+ATTEMPTS = st.lists(
+    st.tuples(st.sampled_from([True] * 8 + [False] * 3 + [None]), st.sampled_from([0.0, 1.0, 59.0, 400.0])), max_size=60
+)
+
+
+def _after(record: Record, now: float, *, ok: bool | None) -> Record:
+    if ok is None:
+        return exclusion.returned(record, began=now)
+    return exclusion.attempted(record, now, ok=ok, began=now)
+
+
+@given(ATTEMPTS, st.booleans())
+def test_successes_that_are_only_counted_leave_the_record_that_each_of_them_would_have_left(
+    attempts: list[tuple[bool | None, float]], looks: bool
+) -> None:
+    clock = FakeClock()
+    record, exclusions, key = FRESH, Exclusions(clock, FakeObserver()), ("p0", "m", "A")
+    for ok, pause in attempts:
+        clock.move(pause)
+        record = _after(record, clock.now(), ok=ok)
+        exclusions.attempted(Finished(*key, clock.now(), ok=ok))
+        if looks:
+            assert exclusions.record(key, "") == record
+    assert exclusions.record(key, "") == record
+
+
+def test_what_is_remembered_is_bounded(clock: FakeClock) -> None:
+    exclusions = Exclusions(clock, FakeObserver())
+    with patch.object(module, "BOUND", 8):
+        for number in range(20):
+            for _ in range(2):
+                exclusions.attempted(Finished("p0", f"m{number}", "A", clock.now(), ok=True))
+    known = [exclusions.record(("p0", f"m{number}", "A"), "") is not FRESH for number in range(20)]
+    assert (known[-1], 7 <= sum(known) <= 8) == (True, True)

@@ -255,3 +255,41 @@ def test_the_journal_keeps_the_failure_itself(clock: FakeClock) -> None:
     log = FakeEventLog()
     _keeper(clock, log).failed(_target(clock), _verdict(ErrorClass.QUOTA))
     assert [type(event) for event in log.events] == [Failed]
+
+
+def test_an_ordinary_success_is_counted_and_told_to_nobody(clock: FakeClock) -> None:
+    keeper = _keeper(clock)
+    told: list[Event] = []
+    keeper.watch(told.append)
+    for _ in range(3):
+        keeper.succeeded(_target(clock))
+    assert told == []
+    assert [bucket.ok for breaker in keeper.state.breakers.values() for bucket in breaker.window] == [3]
+
+
+def test_successes_that_were_held_back_count_when_a_failure_is_judged(clock: FakeClock) -> None:
+    policy = HealthPolicy(breaker=BreakerPolicy(failures=1, ratio=0.5))
+    keeper = HealthKeeper(clock=clock, log=FakeEventLog(), observer=FakeObserver(), policy=policy, rng=Random(7))
+    for _ in range(2):
+        keeper.succeeded(_target(clock))
+    keeper.failed(_target(clock), _verdict())
+    assert keeper.circuit("alpha", "m1") is CircuitState.CLOSED
+
+
+def test_it_is_calm_until_a_lock_or_a_circuit_bars_somebody(clock: FakeClock) -> None:
+    keeper = _keeper(clock)
+    assert keeper.calm(clock.now())
+    keeper.failed(_target(clock), _verdict(ErrorClass.RATE, 5.0))
+    assert [keeper.calm(clock.now()), keeper.calm(clock.now() + 5)] == [False, True]
+    keeper.failed(_target(clock), _verdict())
+    assert not keeper.calm(clock.now() + 60)
+
+
+@pytest.mark.anyio
+async def test_what_the_journal_brings_back_is_not_calm(clock: FakeClock) -> None:
+    now = clock.now()
+    log = FakeEventLog(CircuitOpened(now, "alpha", "m1", now + 30, 30))
+    keeper = _keeper(clock, log)
+    await keeper.restore()
+    assert [keeper.calm(now), keeper.calm(now)] == [False, False]
+    assert keeper.admission("alpha", "m1") is Admission.DENY

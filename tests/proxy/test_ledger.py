@@ -94,3 +94,9 @@ def test_lone_surrogates_do_not_break_the_trail() -> None:
 
 def test_an_empty_ledger_says_nothing() -> None:
     assert (Ledger().trail, Ledger().skips) == ("", "")
+
+
+def test_nothing_is_said_where_nobody_reads() -> None:
+    ledger = Ledger(told=False)
+    ledger.say("a line")
+    assert ledger.lines == []

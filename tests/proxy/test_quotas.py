@@ -71,6 +71,15 @@ def test_the_newest_signal_of_a_bucket_counts(desk: QuotaDesk) -> None:
     assert [quota.remaining for quota in desk.quotas(ACCOUNT, NOW + 1)] == [0.5]
 
 
+def test_what_was_said_of_other_buckets_stays(desk: QuotaDesk) -> None:
+    desk.hear(ACCOUNT, LOW, NOW)
+    desk.hear(ACCOUNT, headers(x_ratelimit_limit_tokens="100", x_ratelimit_remaining_tokens="50"), NOW + 1)
+    assert [(quota.name, quota.remaining) for quota in desk.quotas(ACCOUNT, NOW + 1)] == [
+        ("requests", 0.02),
+        ("tokens", 0.5),
+    ]
+
+
 def test_buckets_are_bounded_and_the_oldest_go_first(desk: QuotaDesk) -> None:
     for number in range(BUCKETS + 2):
         named = {f"x_ratelimit_limit_b{number}": "10", f"x_ratelimit_remaining_b{number}": "1"}

@@ -142,6 +142,21 @@ async def test_a_client_that_reads_slowly_is_not_the_upstreams_silence(rig: Rig)
     assert b"".join(got).endswith(DONE)
 
 
+async def test_a_client_that_reads_slowly_does_not_put_off_the_first_output(rig: Rig) -> None:
+    rig.set(first_output_s=20.0, keepalive_s=0.0, head_events=2)
+    rig.script(alpha=stream(*[role()] * 4, asyncio.Event()))
+    call = rig.call("alpha/m1", stream=True)
+    rig.planner.plan(call)
+    got: list[bytes] = []
+
+    async def slowly(message: dict[str, object]) -> None:
+        await asyncio.sleep(9)
+        got.append(bytes(message.get("body", b"")))  # type: ignore[call-overload]  # bytes by ASGI
+
+    await rig.walk.run(call, asyncio.Event().wait, slowly)  # type: ignore[arg-type]  # a receive that says nothing
+    assert (b'"timeout"' in got[-1], rig.upstream.responses[0].read) == (True, 3)
+
+
 async def test_the_gaps_between_events_are_sampled(rig: Rig) -> None:
     rig.script(alpha=stream(delta("a"), 2.0, delta("b"), 3.0, finish(), DONE))
     served = await rig.ask(stream=True)

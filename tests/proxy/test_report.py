@@ -6,6 +6,7 @@ import pytest
 
 from tests.proxy.rig import Rig, combo
 from troyproxy.accounting.records import AttemptRecord
+from troyproxy.catalog.secret import Secret
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.policy import WalkPolicy
 from troyproxy.proxy.report import commit_headers, early_headers, exposed, story
@@ -112,3 +113,27 @@ def test_an_early_head_says_nothing_of_who_serves(rig: Rig) -> None:
         b"x-accel-buffering",
         b"x-troy-request-id",
     ]
+
+
+@pytest.mark.parametrize("shown", [b"r-sk-up-A-1234567890", b"sk-u-***7890"])
+def test_an_id_that_shows_the_accounts_secret_is_not_told_and_the_others_are(rig: Rig, shown: bytes) -> None:
+    given = ((b"x-request-id", shown), (b"request-id", b"r1"), (b"content-type", b"application/json"))
+    told = dict(commit_headers(rig.call(), POLICY, given, Secret("sk-up-A-1234567890")))
+    assert (told[b"x-troy-upstream-request-id"], told[b"content-type"]) == (b"r1", b"application/json")
+
+
+@pytest.mark.parametrize("name", ["m1", "x" * 100, "模型" * 30, "a%b c/d"])
+@pytest.mark.parametrize("asked", ["three", "alpha/m1"])
+@pytest.mark.parametrize("adapted", [[], ["-temperature"], ["x" * 100], ["-a", "-b"]])
+@pytest.mark.parametrize("marks", [[], ["explored", "probe"]])
+def test_a_plain_story_is_told_as_any_other(
+    rig: Rig, name: str, asked: str, adapted: list[str], marks: list[str]
+) -> None:
+    call = rig.call(asked)
+    call.ledger.adapted, call.ledger.marks = adapted, marks
+    call.ledger.attempts = [AttemptRecord("alpha", name, f"{name}A", "ok", 200, 0, 0)]
+    call.ledger.serve("alpha", name, f"{name}A")
+    call.ledger.overhead_s = 0.0123
+    plain = story(call, POLICY)
+    call.ledger.leak = "F01;repaired"
+    assert tuple(pair for pair in story(call, POLICY) if pair[0] != b"x-troy-leak") == plain

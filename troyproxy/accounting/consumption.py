@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import inf
 from typing import Final
 
 from troyproxy.accounting.limits import next_month
@@ -48,38 +49,54 @@ class Used:
 
 
 class Consumption:
-    """The running counts of one account."""
+    """The running counts of one account.
 
-    __slots__ = ("_shared", "_windows")
+    What is used at a moment that lies in every window is summed up aside, and shared out when somebody looks or the
+    first of the windows is over.
+    """
+
+    __slots__ = ("_aside", "_begin", "_end", "_windows")
 
     def __init__(self) -> None:
         self._windows: dict[str, Used] = {}
-        self._shared: tuple[float, float] = (0.0, 0.0)
+        self._begin, self._end = inf, -inf
         """The moments that lie in every window: from the latest begin to the earliest end."""
+        self._aside = Used(inf, -inf)
 
     def add(self, at: float, *, requests: int = 0, tokens: int = 0, usd: float = 0.0) -> None:
         """Count what an attempt that began at *at* uses; for a window that is over it is nothing any more."""
-        if self._shared[0] <= at < self._shared[1]:
-            for window in self._windows.values():
-                window.add(requests, tokens, usd)
+        if self._begin <= at < self._end:
+            aside = self._aside
+            aside.requests += requests
+            aside.tokens += tokens
+            aside.usd += usd
             return
         for period in PERIODS:
             self.add_to(period, at, requests=requests, tokens=tokens, usd=usd)
         windows = self._windows.values()
-        self._shared = max(window.begin for window in windows), min(window.end for window in windows)
+        self._begin, self._end = max(window.begin for window in windows), min(window.end for window in windows)
 
     def add_to(self, period: str, at: float, *, requests: int = 0, tokens: int = 0, usd: float = 0.0) -> None:
         """Count it for one *period* only."""
+        self._share_out()
         window = self._windows.get(period)
         if window is None or at >= window.end:
             window = self._windows[period] = Used(*window_of(period, at))
-            self._shared = (0.0, 0.0)
+            self._begin, self._end = inf, -inf
         if at >= window.begin:
             window.add(requests, tokens, usd)
 
     def used(self, period: str, now: float) -> Used:
         """Return the count of the window that holds *now*."""
+        self._share_out()
         window = self._windows.get(period)
         if window is not None and window.begin <= now < window.end:
             return window
         return Used(*window_of(period, now))
+
+    def _share_out(self) -> None:
+        """Count in every window what was summed up aside."""
+        aside = self._aside
+        for window in self._windows.values():
+            window.add(aside.requests, aside.tokens, aside.usd)
+        aside.requests, aside.tokens, aside.usd = 0, 0, 0.0

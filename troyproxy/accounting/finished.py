@@ -11,6 +11,7 @@ from typing import Final
 
 from troyproxy.accounting.price import cost_usd
 from troyproxy.accounting.records import AttemptRecord
+from troyproxy.accounting.usage import Usage
 from troyproxy.catalog.models import Price
 
 SILENT: Final = frozenset({"request", "context", "cancelled", "saturated"})
@@ -18,9 +19,12 @@ SILENT: Final = frozenset({"request", "context", "cancelled", "saturated"})
 OK: Final = "ok"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Finished:
-    """One attempt that has ended. *ok* None: it says nothing of luck."""
+    """One attempt that has ended. *ok* None: it says nothing of luck.
+
+    Nobody changes one; it is not frozen because that makes the making, which every attempt pays, five times as dear.
+    """
 
     provider: str
     model: str
@@ -44,13 +48,15 @@ class Finished:
         return all(math.isfinite(value) and value >= 0 for value in times) and self.tokens >= 0
 
 
-def finished_of(record: AttemptRecord, price: Price, *, whole: bool = True) -> Finished:
-    """Return what *record* says, at the *price* of its model.
+def finished_of(
+    record: AttemptRecord, price: Price, *, whole: bool = True, remember: tuple[tuple[str, str, str, str], ...] = ()
+) -> Finished:
+    """Return what *record* says, at the *price* of its model. A good one is remembered under the keys in *remember*.
 
     Not *whole*: the client left before the answer's end, so luck and speed are open.
     """
-    ok = None if record.outcome in SILENT or not whole else record.outcome == OK
-    usage = record.usage
+    outcome, usage = record.outcome, record.usage
+    ok = None if outcome in SILENT or not whole else outcome == OK
     return Finished(
         provider=record.provider,
         model=record.model,
@@ -59,5 +65,10 @@ def finished_of(record: AttemptRecord, price: Price, *, whole: bool = True) -> F
         ok=ok,
         latency_ms=record.duration_ms if ok else None,
         tokens=0 if usage is None else usage.total,
-        usd=0.0 if usage is None else cost_usd(usage, price.input, price.output, price.cached) or 0.0,
+        usd=0.0 if usage is None or price.input is None else _cost(usage, price),
+        remember=remember if ok else (),
     )
+
+
+def _cost(usage: Usage, price: Price) -> float:
+    return cost_usd(usage, price.input, price.output, price.cached) or 0.0

@@ -9,9 +9,12 @@ from itertools import pairwise
 from troyproxy.accounting.usage import Usage
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AttemptRecord:
-    """One upstream attempt, as it is kept with the usage row."""
+    """One upstream attempt, as it is kept with the usage row.
+
+    Written by the walk while the attempt lasts; from its end on it is replaced and not changed.
+    """
 
     provider: str
     model: str
@@ -58,9 +61,12 @@ def leaks(attempts: Sequence[AttemptRecord]) -> int:
     return sum(bool(attempt.leak) for attempt in attempts)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class UsageRow:
-    """Everything that is recorded of one request. No prompt, no completion, no secret."""
+    """Everything that is recorded of one request. No prompt, no completion, no secret.
+
+    Nobody changes one. It is not frozen because that makes thirty fields four times as expensive to set.
+    """
 
     request_id: str
     at: float

@@ -66,9 +66,15 @@ class Track:
         """
         self._noted = True
         self._last_used_at = max(self._last_used_at, at)
-        _slot(self._minutes, int(at // MINUTE_S), 1)[1] += 1
+        minutes, hours = self._minutes, self._hours
+        minute, hour = at // MINUTE_S, at // HOUR_S
+        if not minutes or minutes[-1][0] < minute:
+            minutes.append([int(minute), 0])
+        minutes[-1][1] += 1
         if ok is not None:
-            _slot(self._hours, int(at // HOUR_S), 2)[1 if ok else 2] += 1
+            if not hours or hours[-1][0] < hour:
+                hours.append([int(hour), 0, 0])
+            hours[-1][1 if ok else 2] += 1
         if ok and latency_ms is not None and math.isfinite(latency_ms):
             self._latencies.append((at, max(0.0, latency_ms)))
 
@@ -112,10 +118,3 @@ def _sigma(values: Sequence[float]) -> float | None:
         return None
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
-
-
-def _slot(slots: deque[list[int]], number: int, counts: int) -> list[int]:
-    """Return the slot called *number*, or the newest one, if that is newer."""
-    if not slots or slots[-1][0] < number:
-        slots.append([number, *[0] * counts])
-    return slots[-1]

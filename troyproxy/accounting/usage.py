@@ -13,6 +13,9 @@ from typing import Final
 
 _MAX_TOKENS: Final = 10**12  # more is junk; a database integer holds it and every sum of it
 _BYTES_PER_TOKEN: Final = 4
+_BARE: Final = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
+"""Of a report without details, as most are."""
+_NOTHING: Final[Mapping[str, object]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +43,13 @@ def read_usage(value: object) -> Usage | None:
     """
     if not isinstance(value, dict):
         return None
-    places = (value.get("usage"), _dict(value.get("x_groq")).get("usage"), *_in_choices(value.get("choices")))
-    reports = (_report(place) for place in places if isinstance(place, dict))
-    return next((usage for usage in reports if usage is not None), None)
+    usage = value.get("usage")
+    if isinstance(usage, dict) and (found := _report(usage)) is not None:
+        return found
+    usage = _dict(value.get("x_groq")).get("usage") if "x_groq" in value else None
+    if isinstance(usage, dict) and (found := _report(usage)) is not None:
+        return found
+    return _in_choices(value.get("choices"))
 
 
 def fuller(old: Usage | None, new: Usage | None) -> Usage | None:
@@ -71,20 +78,34 @@ def estimate(input_tokens: int, output_chars_or_bytes: int) -> Usage:
 
 
 def _report(usage: Mapping[str, object]) -> Usage | None:
+    given, output = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if (
+        (type(given) is int and 0 <= given <= _MAX_TOKENS)
+        and (type(output) is int and 0 <= output <= _MAX_TOKENS)
+        and usage.keys() <= _BARE
+    ):
+        return Usage(given, output)
+    return _report_in_detail(usage)
+
+
+def _report_in_detail(usage: Mapping[str, object]) -> Usage | None:
     given, output = _input(usage), _first(usage, "completion_tokens", "output_tokens")
-    total = _first(usage, "total_tokens")
+    total = _first(usage, "total_tokens") if given is None else None
     if given is None and output is None and total is None:
         return None
     if given is None:
         given = max(0, (total or 0) - (output or 0))
     of_input = _details(usage, "prompt_tokens_details", "input_tokens_details")
     of_output = _details(usage, "completion_tokens_details", "output_tokens_details")
-    audio = (_first(of_input, "audio_tokens") or 0) + (_first(of_output, "audio_tokens") or 0)
+    reasoning, audio = _first(usage, "reasoning_tokens"), 0
+    if of_input or of_output:
+        reasoning = _first(of_output, "reasoning_tokens") or reasoning
+        audio = (_first(of_input, "audio_tokens") or 0) + (_first(of_output, "audio_tokens") or 0)
     return Usage(
         input=given,
         output=output or 0,
         cached=min(given, _cached(usage, of_input)),
-        reasoning=_first(of_output, "reasoning_tokens") or _first(usage, "reasoning_tokens") or 0,
+        reasoning=reasoning or 0,
         audio=audio,
     )
 
@@ -103,14 +124,20 @@ def _input(usage: Mapping[str, object]) -> int | None:
 
 
 def _cached(usage: Mapping[str, object], of_input: Mapping[str, object]) -> int:
-    spellings = ("prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens")
-    return _first(of_input, "cached_tokens") or _first(usage, *spellings) or 0
+    found = _first(of_input, "cached_tokens") if of_input else None
+    return found or _first(usage, "prompt_cache_hit_tokens", "cache_read_input_tokens", "cached_tokens") or 0
 
 
 def _first(usage: Mapping[str, object], *keys: str) -> int | None:
     """Return the first of *keys* that holds a token count; a positive one is preferred to zero."""
-    counts = [count for count in (_count(usage.get(key)) for key in keys) if count is not None]
-    return next((count for count in counts if count), counts[0] if counts else None)
+    found: int | None = None
+    for key in keys:
+        count = usage.get(key)
+        if count is not None and (count := _count(count)) is not None:
+            if count:
+                return count
+            found = 0
+    return found
 
 
 def _count(value: object) -> int | None:
@@ -120,13 +147,21 @@ def _count(value: object) -> int | None:
 
 
 def _details(usage: Mapping[str, object], *keys: str) -> Mapping[str, object]:
-    return next((found for found in (_dict(usage.get(key)) for key in keys) if found), {})
+    for key in keys:
+        found = usage.get(key)
+        if found and isinstance(found, dict):
+            return found
+    return _NOTHING
 
 
 def _dict(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
+    return value if isinstance(value, dict) else _NOTHING
 
 
-def _in_choices(choices: object) -> list[object]:
-    """Return the reports inside choices, where one vendor puts them."""
-    return [_dict(choice).get("usage") for choice in choices] if isinstance(choices, list) else []
+def _in_choices(choices: object) -> Usage | None:
+    """Return the report inside a choice, where one vendor puts it."""
+    for choice in choices if isinstance(choices, list) else ():
+        usage = choice.get("usage") if isinstance(choice, dict) else None
+        if isinstance(usage, dict) and (found := _report(usage)) is not None:
+            return found
+    return None

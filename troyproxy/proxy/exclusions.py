@@ -7,11 +7,10 @@ nothing of its score. The ladder itself is `auto.exclusion`.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
-
-from cachetools import LRUCache
 
 from troyproxy.accounting.finished import Finished
 from troyproxy.auto import exclusion
@@ -19,6 +18,7 @@ from troyproxy.auto.board import Entry
 from troyproxy.auto.exclusion import FRESH, Place, Record
 from troyproxy.ports import Clock, Observer
 from troyproxy.proxy.boards import Field, Key
+from troyproxy.proxy.bounds import drop, use
 
 BOUND: Final = 10_000
 MOST_WEIGHTS: Final = 50
@@ -30,10 +30,12 @@ class Exclusions:
 
     def __init__(self, clock: Clock, observer: Observer) -> None:
         self._clock, self._observer = clock, observer
-        self._records: LRUCache[Key, Record] = LRUCache(BOUND)
-        self._away: LRUCache[Key, Record] = LRUCache(BOUND)
+        self._records: dict[Key, Record] = {}
+        self._good: dict[Key, deque[float]] = {}
+        """When those whose record shows no failure succeeded since it was made: most do nothing else."""
+        self._away: dict[Key, Record] = {}
         """Of those that are excluded or on probation for failures; few, and asked for with every plan."""
-        self._low: LRUCache[Key, dict[str, Record]] = LRUCache(BOUND)
+        self._low: dict[Key, dict[str, Record]] = {}
         """Of those that are so for their score, by weights."""
 
     def placed(self, field: Field, weights: str) -> Sequence[Entry]:
@@ -47,11 +49,11 @@ class Exclusions:
     def record(self, key: Key, weights: str) -> Record:
         """Return what is remembered, for explanations."""
         found = self._excluded(key, weights)
-        return self._records.get(key, FRESH) if found is None else found
+        return self._settled(key) if found is None else found
 
     def exclude(self, key: Key, weights: str) -> None:
         """A score under *weights* is too low: an exclusion begins, unless another combo of the plan began it."""
-        low = self._low.setdefault(key, {})
+        low = use(self._low, key, dict[str, Record], BOUND)
         if weights in low:
             return
         if len(low) >= MOST_WEIGHTS:
@@ -79,6 +81,8 @@ class Exclusions:
 
     def served(self, key: Key, began: float) -> None:
         """An attempt has begun to answer: a good probe, whatever follows."""
+        if not (self._away or self._low):
+            return
         now = self._clock.now()
         record = self._away.get(key)
         if record is not None:
@@ -88,7 +92,11 @@ class Exclusions:
     def attempted(self, attempt: Finished) -> None:
         """Learn from a finished attempt of this process, whatever asked for it."""
         key, ok, began = (attempt.provider, attempt.model, attempt.account), attempt.ok, attempt.at
-        before, now = self._away.get(key) or self._records.get(key, FRESH), self._clock.now()
+        good, now = self._good.get(key), self._clock.now()
+        if ok and good is not None and not self._low:
+            good.append(now)
+            return
+        before = self._settled(key)
         if ok is None:
             self._put(key, exclusion.returned(before, began=began))
             self._judge(key, lambda low: exclusion.returned(low, began=began))
@@ -103,10 +111,28 @@ class Exclusions:
         record: Record | None = self._away.get(key)
         return record if record is not None else self._low.get(key, {}).get(weights)
 
+    def _settled(self, key: Key) -> Record:
+        """Return the record of *key*, with the successes that were only counted."""
+        record = self._away.get(key) or self._records.get(key, FRESH)
+        good = self._good.pop(key, None)
+        if good:
+            for at in good:
+                record = exclusion.attempted(record, at, ok=True)
+            self._put(key, record)
+        return record
+
     def _put(self, key: Key, record: Record) -> None:
+        """Keep *record*. While it shows no failure no success can exclude, so those are only counted."""
+        if record.until is None and all(succeeded for _, succeeded in record.outcomes):
+            if len(self._good) >= BOUND:
+                drop(self._good, BOUND)
+            self._good[key] = deque(maxlen=exclusion.WINDOW)
         here, there = (self._records, self._away) if record.until is None else (self._away, self._records)
-        here[key] = record
         there.pop(key, None)
+        here.pop(key, None)  # it is the one used last now
+        here[key] = record
+        if len(here) > BOUND:
+            drop(here, BOUND)
 
     def _lease_away(self, key: Key, at: float, limit_s: float) -> None:
         before = self._away.get(key)

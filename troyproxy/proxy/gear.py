@@ -13,6 +13,7 @@ from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.proxy.measuring import Measuring
 from troyproxy.proxy.policy import WalkPolicy
 from troyproxy.proxy.retries import Retries
+from troyproxy.wire.heads import Heads
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +30,7 @@ class Gear:
     observer: Observer
     clock: Clock
     policy: WalkPolicy
+    heads: Heads = field(default_factory=Heads)
+    """What goes to every account in every request."""
     leak_rates: LeakRates = field(default_factory=LeakRates)
     """Which models drift: the walk writes, planning reads."""

@@ -4,6 +4,9 @@ Append before apply: an event goes to the journal's queue first, then changes th
 start folds the same events with the same `apply`. Accounts go by their id here, ``<provider>#<name>``.
 
 What other instances learned comes in through `hear`: it is applied and neither journalled nor decided upon.
+
+The ordinary success, which only counts, is held back in `Tallies` and told to nobody; whoever reads the state finds it
+counted.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from troyproxy.resilience.events import (
 )
 from troyproxy.resilience.health import EMPTY, CircuitKey, Health, HealthPolicy
 from troyproxy.resilience.shared import clearing_moment, is_lifted, shared_of, takes
+from troyproxy.resilience.tallies import Tallies
 
 PRUNE_EVERY: Final = 256
 """Recorded events between two clean-ups of what has lost its effect."""
@@ -61,17 +65,25 @@ class HealthKeeper:
         self._listeners: list[Listener] = []
         self._watchers: list[Callable[[Event], None]] = []
         self._clearings: deque[Cleared] = deque(maxlen=CLEARINGS)
-        self._turned: tuple[CircuitKey, ...] | None = None
+        self._turned: tuple[CircuitKey, ...] | None = ()
         """The circuits that are not closed as they are stored; None: to be looked up."""
         self._restored = False
-        self.state: Health = EMPTY
+        self._state: Health = EMPTY
+        """Without what is held back: good for everything but the counts of closed circuits."""
+        self._tallies = Tallies(policy)
+
+    @property
+    def state(self) -> Health:
+        """The whole state, with everything counted."""
+        self._state = self._tallies.settled(self._state)
+        return self._state
 
     def tell(self, listener: Listener) -> None:
-        """Tell *listener* of every event of our own from now on."""
+        """Tell *listener* of every event of our own from now on, but for successes that only count."""
         self._listeners.append(listener)
 
     def watch(self, watcher: Callable[[Event], None]) -> None:
-        """Tell *watcher* of every event that is applied from now on, those of other instances included."""
+        """Tell *watcher* of every event that is applied from now on, others' too, but for successes that only count."""
         self._watchers.append(watcher)
 
     async def restore(self) -> None:
@@ -80,7 +92,9 @@ class HealthKeeper:
         Raises StoreUnavailable; then the state is as it was, and `follow` will catch up.
         """
         self._restored = False
-        self.state, self._turned = await self._journalled(), None
+        journalled = await self._journalled()
+        self._tallies = Tallies(self._policy)  # what was counted before is forgotten, as in any other start
+        self._state, self._turned = journalled, None
         self._restored = True
 
     async def follow(self) -> None:
@@ -111,34 +125,49 @@ class HealthKeeper:
     def _used(self, event: CircuitOpened) -> bool:
         return health.breaker_of(self.state, event.provider, event.model) is not FRESH
 
+    def calm(self, now: float) -> bool:
+        """Whether every circuit is closed and nobody is locked at *now*: then health bars nobody and orders nobody."""
+        locks = self._state.cooldowns
+        if self._turned is None or self._turned or (locks and any(lock.until > now for lock in locks.values())):
+            return not (self._not_closed() or self.cooling(now))
+        return True
+
     def admission(self, provider: str, model: str) -> Admission:
         """Whether a call to this target may start now."""
-        if health.breaker_of(self.state, provider, model).stored is CircuitState.CLOSED:
-            return Admission.ADMIT  # as almost always: time closes nothing and opens nothing
-        return health.admission(self.state, provider, model, self._clock.now())
+        if self._turned == ():  # as almost always
+            return Admission.ADMIT
+        return health.admission(self._state, provider, model, self._clock.now())
 
     def circuit(self, provider: str, model: str) -> CircuitState:
         """Return the state of the target's circuit now."""
-        return health.circuit_state(self.state, provider, model, self._clock.now())
+        if self._turned == ():
+            return CircuitState.CLOSED
+        return health.circuit_state(self._state, provider, model, self._clock.now())
 
     def circuits(self, now: float) -> Mapping[CircuitKey, CircuitState]:
         """Return the circuits that are not closed at *now*."""
+        return {key: health.circuit_state(self._state, key.provider, key.model, now) for key in self._not_closed()}
+
+    def _not_closed(self) -> tuple[CircuitKey, ...]:
+        """Return the circuits that are stored as open or half-open: time alone turns no other."""
         if self._turned is None:
-            breakers = self.state.breakers.items()
+            breakers = self._state.breakers.items()
             self._turned = tuple(key for key, breaker in breakers if breaker.stored is not CircuitState.CLOSED)
-        return {key: health.circuit_state(self.state, key.provider, key.model, now) for key in self._turned}
+        return self._turned
 
     def cooling(self, now: float) -> frozenset[str]:
         """Return the providers of which some account or model is locked at *now*, softly or not."""
-        return frozenset(key.provider for key, lock in self.state.cooldowns.items() if lock.until > now)
+        return frozenset(key.provider for key, lock in self._state.cooldowns.items() if lock.until > now)
 
     def cooldown(self, provider: str, account: str, model: str) -> Cooldown | None:
         """Return the lock that holds this pair now."""
-        return health.cooldown_of(self.state, provider, account, model, self._clock.now())
+        if not self._state.cooldowns:
+            return None
+        return health.cooldown_of(self._state, provider, account, model, self._clock.now())
 
     def eligible_at(self, provider: str, account: str, model: str) -> float:
         """Return the earliest moment (unix seconds) at which this pair may be called."""
-        return health.eligible_at(self.state, provider, account, model, self._clock.now())
+        return health.eligible_at(self._state, provider, account, model, self._clock.now())
 
     def lease_probe(self, target: Target) -> None:
         """Hand the half-open circuit's one probe to *target*; no await between asking and this."""
@@ -155,12 +184,13 @@ class HealthKeeper:
         attempt = Attempt(target.provider.id, target.candidate.model, target.account.id, target.started_at)
         now = self._clock.now()
         rng = self._rng if target.seed is None else Random(target.seed)  # noqa: S311 -- jitter, replayable
-        self.record(failure_event(self.state, verdict, attempt, at=now, rng=rng))
+        self.record(failure_event(self._state, verdict, attempt, at=now, rng=rng))
 
     def succeeded(self, target: Target) -> None:
         """Record a success: first output of a stream, or a valid body."""
-        model, account = target.candidate.model, target.account.id
-        self.record(Succeeded(self._clock.now(), target.provider.id, model, account, target.started_at))
+        now, provider, model = self._clock.now(), target.provider.id, target.candidate.model
+        if not self._tallies.add(self._state, provider, model, at=now, started_at=target.started_at):
+            self.record(Succeeded(now, provider, model, target.account.id, target.started_at))
 
     def clear(self, provider: str | None = None, account: str | None = None, model: str | None = None) -> Cleared:
         """Lift the locks that match, here and on other instances; None matches all. Return what others must do."""
@@ -176,14 +206,14 @@ class HealthKeeper:
     def record(self, event: Event, *, private: bool = False) -> None:
         """Journal *event* and what follows from it where it matters for a restart, apply it, tell of it."""
         for each in decide(self.state, event, self._policy):
-            if is_journalled(self.state, each):
+            if is_journalled(self._state, each):
                 self._log.append(each)
             self._apply(each)
             self._tell(each, private=private)
         self._until_prune -= 1
         if self._until_prune <= 0:
             self._until_prune = PRUNE_EVERY
-            self.state = health.prune(self.state, self._clock.now(), self._policy)
+            self._state = health.prune(self._state, self._clock.now(), self._policy)
 
     def hear(self, event: Event) -> None:
         """Apply what another instance learned (`shared.takes` says what is worth it)."""
@@ -201,7 +231,7 @@ class HealthKeeper:
         if isinstance(event, Cleared) and not self._restored:
             self._clearings.append(event)
         before = self.state
-        self.state = health.apply(before, event, self._policy)
+        self._state = health.apply(before, event, self._policy)
         if not isinstance(event, Failed | Succeeded):
             self._turned = None
         self._observe(before, event)

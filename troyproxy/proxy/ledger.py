@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
 
@@ -28,6 +29,8 @@ class Ledger:
     """The latest attempt is under way."""
     skipped: list[Skip] = field(default_factory=list)
     adapted: list[str] = field(default_factory=list)
+    told: bool = True
+    """Somebody reads the play-by-play; else nothing is said, and whoever would say something need not word it."""
     lines: list[str] = field(default_factory=list)
     """The play-by-play, in order."""
     provider: str | None = None
@@ -53,7 +56,8 @@ class Ledger:
 
     def say(self, line: str) -> None:
         """Add a line to the play-by-play."""
-        self.lines.append(line)
+        if self.told:
+            self.lines.append(line)
 
     def note_leak(self, form: str, action: str, *, choice: int = 0, of: tuple[str, str] | None = None) -> None:
         """Note that an attempt wrote a tool call as text, and what is done about it.
@@ -88,7 +92,7 @@ class Ledger:
     def note_adapted(self, changes: tuple[str, ...]) -> None:
         """Note what is changed in the request for the attempt that begins; what others were sent is in the lines."""
         self.adapted = list(changes)
-        if changes:
+        if changes and self.told:
             self.say(f"  adapted: {', '.join(changes)}")
 
     def serve(self, provider: str, model: str, account: str) -> None:
@@ -108,6 +112,8 @@ class Ledger:
     def wasted(self) -> Usage | None:
         """Tokens that upstreams reported and no client received."""
         failed = self.attempts[:-1] if self.served else self.attempts
+        if not failed:
+            return None
         lost = [attempt.usage for attempt in failed if attempt.usage is not None]
         if not lost:
             return None
@@ -123,6 +129,8 @@ class Ledger:
     @property
     def trail(self) -> str:
         """The attempts, compact: ``alpha/m1#A=rate,beta/m2#B=ok``; ASCII, at most ten, then a count."""
+        if self.served and self.attempts and not self.attempts[1:]:  # as almost always
+            return _told(self.attempts[0])
         return self.trail_within(UNBOUNDED)
 
     def trail_within(self, limit: int) -> str:
@@ -132,8 +140,7 @@ class Ledger:
         """
         unknown = self.running and self.attempts[-1].outcome == ErrorClass.CANCELLED
         known = self.attempts[:-1] if unknown else self.attempts
-        shown = [f"{_ascii(a.provider)}/{_ascii(a.model)}#{_ascii(a.account)}={_outcome(a)}" for a in known]
-        return _listed(shown, limit)
+        return _listed([_told(attempt) for attempt in known], limit)
 
     @property
     def skips(self) -> str:
@@ -145,9 +152,16 @@ class Ledger:
         return _listed([f"{_ascii(s.spec)}={s.reason}" for s in self.skipped], limit)
 
 
-def _outcome(attempt: AttemptRecord) -> str:
-    """Return how an attempt ended; a summary that was got is no answer."""
-    return "handoff" if attempt.handoff and attempt.outcome == "ok" else attempt.outcome
+def _told(attempt: AttemptRecord) -> str:
+    """Return where an attempt went and how it ended; a summary that was got is no answer."""
+    outcome = "handoff" if attempt.handoff and attempt.outcome == "ok" else attempt.outcome
+    return _spelt(attempt.provider[:80], attempt.model[:80], attempt.account[:80], outcome)
+
+
+@lru_cache(maxsize=4096)
+def _spelt(provider: str, model: str, account: str, outcome: str) -> str:
+    """Return how the trail tells of an attempt; targets are few, and they come again and again."""
+    return f"{_ascii(provider)}/{_ascii(model)}#{_ascii(account)}={outcome}"
 
 
 def _ascii(text: str) -> str:

@@ -102,6 +102,11 @@ def discreet(headers: Headers, secret: Secret | None) -> Headers:
         return headers
     # Nearly every header is let off by these two; patterns are made for the few that are left.
     head, tail = key[:SHORT_HEAD].encode(), key[-TAIL:].encode()
+    for _, value in headers:
+        if head in value or tail in value:
+            break
+    else:
+        return headers
     return tuple(pair for pair in headers if not ((head in pair[1] or tail in pair[1]) and _shows(pair[1], key)))
 
 

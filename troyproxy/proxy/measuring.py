@@ -23,7 +23,7 @@ from troyproxy.proxy.call import PASS_THROUGH, MemoryKey
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.outcome import Target
 from troyproxy.proxy.quotas import QuotaDesk
-from troyproxy.proxy.statistics import Key, Statistics
+from troyproxy.proxy.statistics import Statistics
 from troyproxy.resilience.breaker import CircuitState
 from troyproxy.resilience.classes import ErrorClass
 from troyproxy.resilience.cooldowns import ANY, LockKey
@@ -78,12 +78,16 @@ class Measuring:
 
     def began(self, target: Target) -> None:
         """An attempt begins; `ended` follows, however it ends."""
-        self.statistics.carry(_key(target))
-        self.quotas.begin((target.provider.id, target.account.name), target.started_at)
+        provider, account = target.provider.id, target.account.name
+        self.statistics.carry((provider, target.candidate.model, account))
+        self.quotas.begin((provider, account), target.started_at)
 
     def heard(self, account: Account, headers: Headers) -> None:
         """The head of an answer is there."""
-        self.quotas.hear(account, headers, self._clock.now())
+        for name, _ in headers:
+            if b"ratelimit" in name or b"codex" in name:  # most say nothing
+                self.quotas.hear(account, headers, self._clock.now())
+                return
 
     def ended(
         self, target: Target, record: AttemptRecord, *, whole: bool, remember: tuple[MemoryKey, ...] = ()
@@ -92,9 +96,9 @@ class Measuring:
 
         A good one is remembered under the keys in *remember*.
         """
-        self.statistics.release(_key(target))
-        finished = finished_of(record, target.candidate.facts.price, whole=whole)
-        finished = replace(finished, remember=remember) if remember and finished.ok else finished
+        candidate = target.candidate
+        self.statistics.release((target.provider.id, candidate.model, target.account.name))
+        finished = finished_of(record, candidate.facts.price, whole=whole, remember=remember)
         self.statistics.note(finished)
         self.quotas.count(finished)
         for listener in self._listeners:
@@ -182,10 +186,6 @@ class Measuring:
 
     def _least(self, account: Account, now: float) -> float | None:
         return min((quota.remaining for quota in self.quotas.quotas(account, now)), default=None)
-
-
-def _key(target: Target) -> Key:
-    return target.provider.id, target.candidate.model, target.account.name
 
 
 def _cost_of(candidate: Candidate, size: Size) -> float | None:

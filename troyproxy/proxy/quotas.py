@@ -1,7 +1,7 @@
 """How full the quotas of each account are: what its upstream said in rate-limit headers, and what we counted ourselves.
 
-- Signals of every answer are kept by account and bucket, the newest of each. One is forgotten at its reset; without a
-  known reset after the length of its window, else after an hour.
+- Signals of every answer are kept by account and bucket, the newest of each, and read when somebody asks. One is
+  forgotten at its reset; without a known reset after the length of its window, else after an hour.
 - An account with a ``quota`` of its own has its requests counted when they begin, its tokens and USD when the answer
   has told them. Windows are the minutes, hours, days and months of the UTC calendar.
 
@@ -12,17 +12,16 @@ refused for want of quota is a cooldown, and `HealthKeeper` has it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
-
-from cachetools import LRUCache
 
 from troyproxy.accounting.consumption import Consumption
 from troyproxy.accounting.finished import Finished
 from troyproxy.accounting.past import AccountSum
 from troyproxy.catalog.providers import Account
 from troyproxy.ports import Headers
+from troyproxy.proxy.bounds import use
 from troyproxy.resilience.signals import Signal, read_signals
 from troyproxy.routing.readings import Quota
 
@@ -37,6 +36,7 @@ ROUNDING: Final = 1e-9
 """Sums of money are not exact: so little is nothing."""
 KINDS: Final = ("requests", "tokens", "usd")
 
+Pair = tuple[bytes, bytes]
 Name = tuple[str, str]
 """Provider and name of an account."""
 
@@ -46,43 +46,63 @@ class _Board:
     """What is known of one account."""
 
     signals: dict[str, Signal] = field(default_factory=dict)
+    said: tuple[Sequence[Pair], float] | None = None
+    """The latest headers and when they came, unread: every answer of some upstreams has a handful, and few are asked
+    for."""
     used: Consumption = field(default_factory=Consumption)
     read: tuple[float, float, Account, tuple[Quota, ...]] | None = None
     """(from, until, whose): the last reading, while nothing has changed."""
+
+    def hear(self, pairs: Sequence[Pair], now: float) -> None:
+        """Keep what an answer said, in place of one that told of the same."""
+        if self.said is not None and [name for name, _ in self.said[0]] != [name for name, _ in pairs]:
+            self.known()
+        self.said, self.read = (pairs, now), None
+
+    def known(self) -> Mapping[str, Signal]:
+        """Return the newest signal of each bucket."""
+        if self.said is not None:
+            for signal in read_signals(*self.said):
+                self.signals.pop(signal.bucket, None)
+                self.signals[signal.bucket] = signal
+            self.said = None
+            while len(self.signals) > BUCKETS:
+                del self.signals[next(iter(self.signals))]
+        return self.signals
+
+    def spent(self) -> None:
+        """Something was used: a reading that tells of it is over, and most accounts have no quota of their own."""
+        if self.read is not None and self.read[2].quota is not None:
+            self.read = None
 
 
 class QuotaDesk:
     """Owns the boards of this process."""
 
     def __init__(self, *, bound: int = ACCOUNTS) -> None:
-        self._boards: LRUCache[Name, _Board] = LRUCache(bound)
+        self._bound = bound
+        self._boards: dict[Name, _Board] = {}
 
     def hear(self, account: Account, headers: Headers, now: float) -> None:
-        """Remember what an answer's *headers* say of the quotas of *account*; most say nothing."""
-        if not any(b"ratelimit" in name or b"codex" in name for name, _ in headers):  # nothing that could be read
-            return
-        heard = read_signals(headers, now)
-        if not heard:
-            return
-        board = self._board((account.provider, account.name))
-        for signal in heard:
-            board.signals.pop(signal.bucket, None)
-            board.signals[signal.bucket] = signal
-        while len(board.signals) > BUCKETS:
-            del board.signals[next(iter(board.signals))]
-        board.read = None
+        """Remember what an answer's *headers* say of the quotas of *account*."""
+        said = [pair for pair in headers if b"ratelimit" in pair[0] or b"codex" in pair[0]]
+        if said:
+            self._board((account.provider, account.name)).hear(said, now)
 
     def begin(self, name: Name, at: float) -> None:
         """Count a request that begins."""
         board = self._board(name)
         board.used.add(at, requests=1)
-        board.read = None
+        if board.read is not None:
+            board.spent()
 
     def count(self, finished: Finished, *, requests: int = 0) -> None:
         """Count what an attempt used, and *requests* if its begin was not counted here."""
-        board = self._board((finished.provider, finished.account))
+        name = (finished.provider, finished.account)
+        board = self._boards.get(name) or self._board(name)
         board.used.add(finished.at, requests=requests, tokens=finished.tokens, usd=finished.usd)
-        board.read = None
+        if board.read is not None:
+            board.spent()
 
     def begin_anew(self, past: Iterable[Finished]) -> None:
         """Take over what was used in the *past*, in place of what was counted."""
@@ -102,19 +122,19 @@ class QuotaDesk:
         board = self._boards.get((provider, account.removeprefix(f"{provider}#")))
         if board is not None:
             board.signals.clear()
-            board.read = None
+            board.said = board.read = None
 
     def signals(self, account: Account, now: float) -> tuple[Signal, ...]:
         """Return what the upstream last said of each bucket that has not been reset; `Signal.at` tells its age."""
         board = self._boards.get((account.provider, account.name))
         if board is None:
             return ()
-        return tuple(signal for signal in board.signals.values() if still_holds(signal, now))
+        return tuple(signal for signal in board.known().values() if still_holds(signal, now))
 
     def heard(self, account: Account) -> tuple[Signal, ...]:
         """Return the last thing that was said of each bucket, however long ago; `still_holds` tells what is over."""
         board = self._boards.get((account.provider, account.name))
-        return () if board is None else tuple(board.signals.values())
+        return () if board is None else tuple(board.known().values())
 
     def quotas(self, account: Account, now: float) -> tuple[Quota, ...]:
         """Return every window of *account* that is known now; reckoned anew when something changed, or each second."""
@@ -132,10 +152,7 @@ class QuotaDesk:
         return quotas
 
     def _board(self, name: Name) -> _Board:
-        board = self._boards.get(name)
-        if board is None:
-            board = self._boards[name] = _Board()
-        return board
+        return use(self._boards, name, _Board, self._bound)
 
 
 def still_holds(signal: Signal, now: float) -> bool:

@@ -1,10 +1,9 @@
-"""Writes attempts into the ledger and tells the observer: one record per attempt, whatever became of it."""
+"""Writes attempts into the ledger and tells the observer: one record per attempt, whatever became of it; and skips."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Final
 
 from troyproxy.accounting.records import AttemptRecord
@@ -15,8 +14,11 @@ from troyproxy.proxy.outcome import Broken, Target
 from troyproxy.proxy.policy import WalkPolicy
 from troyproxy.resilience.classes import ErrorClass
 from troyproxy.resilience.classify import Failure, Verdict, classify
+from troyproxy.routing.eligibility import Skip, SkipReason
+from troyproxy.routing.members import Candidate
 
 OK: Final = "ok"
+CANCELLED: Final = str(ErrorClass.CANCELLED)
 
 
 class Recorder:
@@ -33,37 +35,47 @@ class Recorder:
 
     @contextmanager
     def attempt(self, target: Target, *, handoff: bool = False) -> Iterator[None]:
-        """Open the record of an attempt; it says `cancelled` until something better is known."""
-        self._began = self._gear.clock.monotonic()
-        ledger = self._call.ledger
-        ledger.attempts.append(
-            AttemptRecord(
-                provider=target.provider.id,
-                model=target.candidate.model,
-                account=target.account.name,
-                outcome=str(ErrorClass.CANCELLED),
-                status=None,
-                started_at=target.started_at,
-                duration_ms=0.0,
-                handoff=handoff,
-            )
-        )
-        ledger.running = True
-        what = "hand-off: ask" if handoff else "try"
-        ledger.say(f"{what} {target.candidate.spec} #{target.account.name}{' (probe)' if target.probe else ''}")
-        measuring, whole = self._gear.measuring, False
-        measuring.began(target)
+        """Record what happens within as an attempt."""
+        self.began(target, handoff=handoff)
+        whole = False
         try:
             yield
             whole = True
         finally:
-            ledger.running = False
-            self._change(duration_ms=self._lasted_ms())
-            remember = () if handoff else self._call.remember
-            measuring.ended(target, ledger.attempts[-1], whole=whole, remember=remember)
-            if self._call.tool_turn and not handoff:
-                self._note_turn(target, ledger.attempts[-1])
-            self._gear.observer.attempt_finished(ledger.attempts[-1])
+            self.ended(target, whole=whole)
+
+    def began(self, target: Target, *, handoff: bool = False) -> None:
+        """Open the record of an attempt; it says `cancelled` until something better is known. `ended` follows."""
+        self._began = self._gear.clock.monotonic()
+        ledger, provider, account = self._call.ledger, target.provider.id, target.account.name
+        ledger.attempts.append(
+            AttemptRecord(
+                provider, target.candidate.model, account, CANCELLED, None, target.started_at, 0.0, handoff=handoff
+            )
+        )
+        ledger.running = True
+        if ledger.told:
+            what = "hand-off: ask" if handoff else "try"
+            ledger.say(f"{what} {target.candidate.spec} #{account}{' (probe)' if target.probe else ''}")
+        self._gear.measuring.began(target)
+
+    def ended(self, target: Target, *, whole: bool) -> None:
+        """Close the record and tell of it, however the attempt went. Not *whole*: it was given up."""
+        call, gear = self._call, self._gear
+        call.ledger.running = False
+        record = call.ledger.attempts[-1]
+        record.duration_ms = (gear.clock.monotonic() - self._began) * 1000
+        gear.measuring.ended(target, record, whole=whole, remember=() if record.handoff else call.remember)
+        if call.tool_turn and not record.handoff:
+            self._note_turn(target, record)
+        gear.observer.attempt_finished(record)
+
+    def passed_over(self, candidate: Candidate, reason: SkipReason) -> None:
+        """Note that a member is not tried; once it was, a circuit that opened meanwhile is no reason of its own."""
+        provider, ledger = candidate.provider.id if candidate.provider is not None else "", self._call.ledger
+        mine = (a for a in ledger.attempts if a.provider == provider and a.model == candidate.model)
+        if all(attempt.handoff for attempt in mine) and ledger.skip(Skip.of(candidate, reason)):
+            self._gear.observer.skipped(provider, reason)
 
     def verdict(self, failure: Failure) -> Verdict:
         """Return what a failure means."""
@@ -77,7 +89,8 @@ class Recorder:
 
     def served(self, status: int) -> None:
         """The commit point: the attempt is good from here on."""
-        self._change(outcome=OK, status=status)
+        record = self._call.ledger.attempts[-1]
+        record.outcome, record.status = OK, status
 
     def broken(self, broken: Broken) -> Verdict:
         """Write down a failure before the commit point and return its verdict."""
@@ -93,7 +106,7 @@ class Recorder:
 
     def usage(self, usage: Usage | None) -> None:
         """Attach what the upstream reported to the current attempt."""
-        self._change(usage=usage)
+        self._call.ledger.attempts[-1].usage = usage
 
     def _note_turn(self, target: Target, record: AttemptRecord) -> None:
         """Count a finished tool turn for the leak rate; one that failed otherwise says nothing about its model."""
@@ -102,21 +115,14 @@ class Recorder:
             self._gear.leak_rates.note(target.provider.id, target.candidate.model, leaked=leaked)
 
     def _write(self, verdict: Verdict, failure: Failure, usage: Usage | None) -> None:
-        self._change(
-            outcome=str(verdict.error_class),
-            status=failure.status,
-            reason=verdict.reason,
-            hint_s=verdict.hint_s,
-            cooldown_s=verdict.cooldown_s,
-            usage=usage,
-        )
-        hint = f", wait {verdict.hint_s:g} s" if verdict.hint_s is not None else ""
-        what = f"{verdict.error_class} after {self._lasted_ms():.0f} ms"
-        self._call.ledger.say(f"  {what}: {verdict.reason}{hint} -> {verdict.step}")
+        ledger = self._call.ledger
+        record = ledger.attempts[-1]
+        record.outcome, record.status, record.usage = str(verdict.error_class), failure.status, usage
+        record.reason, record.hint_s, record.cooldown_s = verdict.reason, verdict.hint_s, verdict.cooldown_s
+        if ledger.told:
+            hint = f", wait {verdict.hint_s:g} s" if verdict.hint_s is not None else ""
+            what = f"{verdict.error_class} after {self._lasted_ms():.0f} ms"
+            ledger.say(f"  {what}: {verdict.reason}{hint} -> {verdict.step}")
 
     def _lasted_ms(self) -> float:
         return (self._gear.clock.monotonic() - self._began) * 1000
-
-    def _change(self, **changes: object) -> None:
-        attempts = self._call.ledger.attempts
-        attempts[-1] = replace(attempts[-1], **changes)  # type: ignore[arg-type]  # fields by name

@@ -7,40 +7,56 @@ ASCII, percent-encoded where needed, together under 1 KiB, no URL, no upstream m
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
+from functools import lru_cache
 from typing import Final
 
 from troyproxy.accounting.limits import Standing, spoken
+from troyproxy.accounting.records import AttemptRecord
+from troyproxy.catalog.secret import Secret
 from troyproxy.ports import Headers
 from troyproxy.proxy.call import Call
+from troyproxy.proxy.ledger import Ledger
+from troyproxy.proxy.masking import discreet
 from troyproxy.proxy.policy import WalkPolicy
-from troyproxy.wire.headers import ascii_value, to_client
+from troyproxy.routing.names import NameKind
+from troyproxy.wire.headers import all_harmless, ascii_value, to_client
 
 LONG: Final = 200
 """Bytes of the longest story header; the others are short by nature."""
 SHORT: Final = 72
 ADAPTED: Final = 160
+CUT: Final = 80
+"""Characters of a name that can be told: nothing is as long as that when it is encoded, and encoding shortens none."""
 REQUEST_ID: Final = b"x-troy-request-id"
 ATTEMPTS: Final = b"x-troy-attempts"
 STREAM_HEADERS: Final[Headers] = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
+NO_STORE: Final[Headers] = ((b"cache-control", b"no-store"),)
 EVENT_STREAM: Final = (b"content-type", b"text/event-stream; charset=utf-8")
 JSON: Final = (b"content-type", b"application/json")
 RATES: Final = b"x-ratelimit-"
 _HALF_ESCAPE: Final = re.compile(rb"%[0-9A-F]?\Z")
 
 
-def commit_headers(call: Call, policy: WalkPolicy, upstream: Headers) -> Headers:
-    """Return the head of an answer that an upstream gives.
+def commit_headers(call: Call, policy: WalkPolicy, upstream: Headers, secret: Secret | None = None) -> Headers:
+    """Return the head of an answer that an upstream gives, without what shows the *secret* of its account.
 
     By now the body is known for what it is; a content type that says otherwise would lead the layers outside astray.
     """
     given = to_client(upstream)
-    kind = next((value.lower() for name, value in given if name == b"content-type"), b"")
-    wanted = EVENT_STREAM if call.stream else JSON
-    if not (kind.startswith(b"text/event-stream") if call.stream else b"json" in kind):
-        given = (wanted, *(pair for pair in given if pair[0] != b"content-type"))
-    own = STREAM_HEADERS if call.stream else ((b"cache-control", b"no-store"),)
-    return exposed((*given, *own, *story(call, policy)), policy)
+    if secret is not None and not all_harmless(given) and discreet(given, secret) != given:
+        given = to_client(discreet(upstream, secret))
+    kind = given[0][1] if given and given[0][0] == b"content-type" else b""
+    if not _fits(kind, stream=call.stream):
+        given = (EVENT_STREAM if call.stream else JSON, *(given[1:] if kind else given))
+    own = STREAM_HEADERS if call.stream else NO_STORE
+    head = (*given, *own, *story(call, policy))
+    return head if policy.expose != "id" else exposed(head, policy)
+
+
+def _fits(kind: bytes, *, stream: bool) -> bool:
+    """Whether a content type is what a body is that is known to be one."""
+    return kind.lower().startswith(b"text/event-stream") if stream else b"json" in kind.lower()
 
 
 def passed_headers(call: Call, policy: WalkPolicy, upstream: Headers) -> Headers:
@@ -57,7 +73,7 @@ def passed_headers(call: Call, policy: WalkPolicy, upstream: Headers) -> Headers
 
 def early_headers(call: Call) -> Headers:
     """Return the head of a stream that is opened before anybody answered."""
-    return (EVENT_STREAM, *STREAM_HEADERS, (REQUEST_ID, _id(call)))
+    return (EVENT_STREAM, *STREAM_HEADERS, (REQUEST_ID, call.request_id.encode("ascii")))
 
 
 def exposed(headers: Headers, policy: WalkPolicy) -> Headers:
@@ -69,9 +85,76 @@ def exposed(headers: Headers, policy: WalkPolicy) -> Headers:
 
 def story(call: Call, policy: WalkPolicy, *, known: Collection[bytes] = ()) -> Headers:
     """Return the request's story so far, but for the headers that are *known* already."""
-    parts = ALWAYS if policy.expose == "id" else PARTS
-    told = ((name, tell(call)) for name, tell in parts.items() if name not in known)
-    return tuple((name, value) for name, value in told if value)
+    ledger, request_id = call.ledger, (REQUEST_ID, call.request_id.encode("ascii"))
+    if policy.expose == "id":
+        told: Headers = (request_id, (ATTEMPTS, b"%d" % len(ledger.attempts)))
+    elif _is_plain(ledger):
+        served = ledger.attempts[0]
+        names = (served.provider[:CUT], served.model[:CUT], served.account[:CUT])
+        told = (request_id, *_plain(names, *_order(call), *ledger.adapted), *_overhead(ledger))
+    else:
+        told = (request_id, *_told(ledger, *_order(call)), *_overhead(ledger))
+    return tuple(pair for pair in told if pair[0] not in known) if known else told
+
+
+def _order(call: Call) -> tuple[str, str]:
+    """Return the combo that was asked for, and what ordered its members; "" where there is none."""
+    found, marks = call.resolution, call.ledger.marks
+    if found is None or (found.combo is None and found.kind is not NameKind.AUTO):
+        return "", ";".join(("", *marks)) if marks else ""
+    order = call.strategy or ""
+    return (call.combo_name or "")[:CUT], (";".join((order, *marks)) if marks else order)[:CUT]
+
+
+def _is_plain(ledger: Ledger) -> bool:
+    """Whether the first attempt served, and there is nothing else to tell, as almost always."""
+    attempts = ledger.attempts
+    if not (ledger.served and attempts) or attempts[1:] or attempts[0].outcome != "ok" or attempts[0].handoff:
+        return False
+    if ledger.adapted and (ledger.adapted[1:] or ledger.adapted[0][CUT:]):  # one change is usual, and worded shortly
+        return False
+    return not (ledger.skipped or ledger.leak or ledger.budget_spent)
+
+
+@lru_cache(maxsize=4096)
+def _plain(names: tuple[str, str, str], combo: str, order: str, *adapted: str) -> Headers:
+    """Return what is told of a plain request: the *names* of who serves are few, and they come again and again."""
+    provider, model, account = names
+    served = AttemptRecord(provider, model, account, "ok", 200, 0.0, 0.0)
+    ledger = Ledger([served], adapted=[*adapted], provider=provider, model=model, account=account, served=True)
+    return _told(ledger, combo, order)
+
+
+def _told(ledger: Ledger, combo: str, order: str) -> Headers:
+    """Return who serves, by which order, and what happened until now; a part with nothing to tell is left out."""
+    told: Headers = ((ATTEMPTS, b"%d" % len(ledger.attempts)),)
+    if ledger.served:
+        told = (*told, (b"x-troy-model", _value(f"{ledger.provider}/{ledger.model}")))
+    if ledger.account:
+        told = (*told, (b"x-troy-account", _value(ledger.account)))
+    if combo:
+        told = (*told, (b"x-troy-combo", _value(combo)))
+    if order:
+        told = (*told, (b"x-troy-strategy", _value(order)))
+    return (*told, *_way(ledger))
+
+
+def _way(ledger: Ledger) -> Headers:
+    trail = ledger.trail_within(LONG)
+    told: Headers = ((b"x-troy-trail", trail.encode()),) if trail else ()
+    if ledger.skipped:
+        told = (*told, (b"x-troy-skipped", ledger.skips_within(LONG).encode()))
+    if ledger.adapted:
+        told = (*told, (b"x-troy-adapted", _value(ledger.adapted_within(ADAPTED), ADAPTED)))
+    if ledger.leak:
+        told = (*told, (b"x-troy-leak", _value(ledger.leak)))
+    if ledger.budget_spent:
+        told = (*told, (b"x-troy-retry-budget", b"spent"))
+    return told
+
+
+def _overhead(ledger: Ledger) -> Headers:
+    return () if ledger.overhead_s is None else ((b"x-troy-overhead-ms", b"%.1f" % (ledger.overhead_s * 1000)),)
 
 
 def rate_headers(standings: Iterable[Standing]) -> Headers:
@@ -87,40 +170,4 @@ def _rate(standing: Standing) -> Headers:
 
 def _value(text: str, limit: int = SHORT) -> bytes:
     """Return *text* for a header; a cut never leaves half an escape."""
-    if not text:
-        return b""
     return _HALF_ESCAPE.sub(b"", ascii_value(text, limit=limit))
-
-
-def _id(call: Call) -> bytes:
-    return call.request_id.encode("ascii")
-
-
-def _served(call: Call) -> bytes:
-    ledger = call.ledger
-    return _value(f"{ledger.provider}/{ledger.model}" if ledger.served else "")
-
-
-def _overhead(call: Call) -> bytes:
-    overhead_s = call.ledger.overhead_s
-    return _value(f"{overhead_s * 1000:.1f}" if overhead_s is not None else "")
-
-
-ALWAYS: Final[Mapping[bytes, Callable[[Call], bytes]]] = {
-    REQUEST_ID: _id,
-    ATTEMPTS: lambda call: str(len(call.ledger.attempts)).encode(),
-}
-PARTS: Final[Mapping[bytes, Callable[[Call], bytes]]] = {
-    **ALWAYS,
-    b"x-troy-model": _served,
-    b"x-troy-account": lambda call: _value(call.ledger.account or ""),
-    b"x-troy-combo": lambda call: _value(call.combo_name or ""),
-    b"x-troy-strategy": lambda call: _value(";".join((call.strategy or "", *call.ledger.marks))),
-    b"x-troy-trail": lambda call: call.ledger.trail_within(LONG).encode(),
-    b"x-troy-skipped": lambda call: call.ledger.skips_within(LONG).encode(),
-    b"x-troy-adapted": lambda call: _value(call.ledger.adapted_within(ADAPTED), ADAPTED),
-    b"x-troy-leak": lambda call: _value(call.ledger.leak or ""),
-    b"x-troy-retry-budget": lambda call: b"spent" if call.ledger.budget_spent else b"",
-    b"x-troy-overhead-ms": _overhead,
-}
-"""Header → what it tells; a part with nothing to tell is left out."""

@@ -20,8 +20,8 @@ class Retries:
 
     def count_request(self) -> None:
         """A walk begins."""
-        self._budget = self._budget.after_request(self._clock.now())
+        self._budget.request(self._clock.now())
 
     def count_retry(self) -> None:
         """A walk makes an attempt beyond its first."""
-        self._budget = self._budget.after_retry(self._clock.now())
+        self._budget.retry(self._clock.now())

@@ -5,14 +5,12 @@ Of this process, and of what others tell it. Bounded: the candidates that were l
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from cachetools import LRUCache
-
 from troyproxy.accounting.finished import Finished
 from troyproxy.accounting.track import Measures, Track
+from troyproxy.proxy.bounds import use
 
 TRACKS: Final = 10_000
 UNMEASURED: Final = Measures()
@@ -25,32 +23,31 @@ class Statistics:
     """Owns the tracks, and the attempts in flight of this process."""
 
     def __init__(self, *, bound: int = TRACKS) -> None:
-        self._tracks: LRUCache[Key, Track] = LRUCache(bound)
-        self._inflight: Counter[Key] = Counter()
+        self._bound = bound
+        self._tracks: dict[Key, Track] = {}
+        self._inflight: dict[Key, int] = {}
 
     def carry(self, key: Key) -> None:
         """An attempt begins."""
-        self._inflight[key] += 1
+        self._inflight[key] = self._inflight.get(key, 0) + 1
 
     def release(self, key: Key) -> None:
         """An attempt that began has ended, however."""
-        self._inflight[key] -= 1
-        if self._inflight[key] <= 0:
-            del self._inflight[key]
+        left = self._inflight.pop(key, 1) - 1
+        if left > 0:
+            self._inflight[key] = left
 
     def inflight(self, key: Key) -> int:
         """Return how many attempts the candidate carries now.
 
         They are counted for each model of an account: to choose among models of one account is to choose among these.
         """
-        return self._inflight[key]
+        return self._inflight.get(key, 0)
 
     def note(self, finished: Finished) -> None:
         """Write down an attempt that has ended."""
         key = (finished.provider, finished.model, finished.account)
-        track = self._tracks.get(key)
-        if track is None:
-            track = self._tracks[key] = Track()
+        track = use(self._tracks, key, Track, self._bound)
         track.note(finished.at, ok=finished.ok, latency_ms=finished.latency_ms)
 
     def begin_anew(self, past: Iterable[Finished]) -> None:

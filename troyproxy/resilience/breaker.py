@@ -227,14 +227,17 @@ def next_open_s(breaker: Breaker, at: float, policy: BreakerPolicy) -> float:
     return min(policy.open_s, policy.max_open_s)
 
 
-def counted(breaker: Breaker, outcome: Outcome, at: float, policy: BreakerPolicy) -> Breaker:
-    """Return *breaker* with one more outcome in its window, and without what has left the window."""
+def counted(breaker: Breaker, outcome: Outcome, at: float, policy: BreakerPolicy, *, times: int = 1) -> Breaker:
+    """Return *breaker* with one more outcome in its window, and without what has left the window.
+
+    *times*: so many equal ones of one slice at once, the latest at *at*.
+    """
     slot = int(at * BUCKETS / policy.window_s)
     kept = [bucket for bucket in breaker.window if bucket.last > at - policy.window_s]
     # A clock set back must not make a second, older tail: such outcomes go to the newest slice.
     bucket = kept.pop() if kept and kept[-1].slot >= slot else Bucket(slot, at, 0, 0)
-    failed = outcome is Outcome.FAILURE
-    bucket = Bucket(bucket.slot, max(bucket.last, at), bucket.ok + (not failed), bucket.failed + failed)
+    ok, failed = (0, times) if outcome is Outcome.FAILURE else (times, 0)
+    bucket = Bucket(bucket.slot, max(bucket.last, at), bucket.ok + ok, bucket.failed + failed)
     return replace(breaker, window=(*kept, bucket))
 
 

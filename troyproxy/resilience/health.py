@@ -118,6 +118,16 @@ def apply(health: Health, event: Event, policy: HealthPolicy) -> Health:
             return _with_breaker(health, event, _turned(breaker_of(health, event.provider, event.model), event), policy)
 
 
+def tallied(health: Health, provider: str, model: str, count: int, *, at: float, policy: HealthPolicy) -> Health:
+    """Return *health* after *count* successes of a closed circuit in one slice of its window, the latest at *at*.
+
+    The same as `apply` of each where there is no lock on their keys; see ``tallies.py``.
+    """
+    key = CircuitKey(provider, model)
+    after = circuit.counted(health.breakers.get(key, FRESH), Outcome.SUCCESS, at, policy.breaker, times=count)
+    return replace(health, breakers=_bounded({**health.breakers, key: after}, policy.max_entries, _weight))
+
+
 def fold(events: Iterable[Event], policy: HealthPolicy, health: Health = EMPTY) -> Health:
     """Return *health* after the journalled *events*, oldest first."""
     return reduce(lambda state, event: apply(state, event, policy), events, health)

@@ -7,6 +7,7 @@ are unix seconds.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +22,7 @@ class RetryPolicy:
     floor_per_s: float = 10.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Bucket:
     """What one second saw."""
 
@@ -30,19 +31,25 @@ class Bucket:
     retries: int = 0
 
 
-@dataclass(frozen=True, slots=True)
 class RetryBudget:
-    """The last ten seconds, oldest first; never changed in place."""
+    """The last ten seconds, oldest first."""
 
-    buckets: tuple[Bucket, ...] = ()
+    __slots__ = ("_newest", "buckets")
 
-    def after_request(self, at: float) -> RetryBudget:
-        """Return the budget one request later."""
-        return self._counted(at, requests=1)
+    def __init__(self) -> None:
+        self.buckets: deque[Bucket] = deque()
+        self._newest = Bucket(-1)
 
-    def after_retry(self, at: float) -> RetryBudget:
-        """Return the budget one attempt beyond a request's first later."""
-        return self._counted(at, retries=1)
+    def request(self, at: float) -> None:
+        """Count a request."""
+        newest = self._newest
+        if not newest.second <= at < newest.second + 1:
+            newest = self._at(at)
+        newest.requests += 1
+
+    def retry(self, at: float) -> None:
+        """Count an attempt beyond a request's first."""
+        self._at(at).retries += 1
 
     def allows(self, now: float, policy: RetryPolicy) -> bool:
         """Whether one more attempt beyond the first fits."""
@@ -52,11 +59,11 @@ class RetryBudget:
         limit = policy.ratio * sum(b.requests for b in recent) + policy.floor_per_s * WINDOW_S
         return sum(b.retries for b in recent) + 1 <= limit
 
-    def _counted(self, at: float, *, requests: int = 0, retries: int = 0) -> RetryBudget:
-        """Add to the bucket of *at*; a clock that went back adds to the newest one."""
-        second = max(int(at), self.buckets[-1].second if self.buckets else int(at))
-        kept = tuple(bucket for bucket in self.buckets if bucket.second > second - WINDOW_S)
-        last = kept[-1] if kept and kept[-1].second == second else None
-        older = kept[:-1] if last is not None else kept
-        last = last or Bucket(second)
-        return RetryBudget((*older, Bucket(second, last.requests + requests, last.retries + retries)))
+    def _at(self, at: float) -> Bucket:
+        """Return the bucket of *at*; with a clock that went back it is the newest one."""
+        if at >= self._newest.second + 1 or not self.buckets:
+            self._newest = Bucket(int(at))
+            self.buckets.append(self._newest)
+            while self.buckets[0].second <= self._newest.second - WINDOW_S:
+                self.buckets.popleft()
+        return self._newest

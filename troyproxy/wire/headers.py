@@ -8,21 +8,20 @@ nominated by ``Connection``, cookies, forwarding headers, the client's credentia
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final
 from urllib.parse import quote
 
-from troyproxy.catalog.providers import Provider
-from troyproxy.catalog.secret import Secret
-from troyproxy.version import VERSION
-
 Headers = tuple[tuple[bytes, bytes], ...]
+"""Raw header pairs with lower-case names, in order, repeats kept."""
 
-USER_AGENT: Final = f"troyproxy/{VERSION}".encode()
 FROM_CLIENT: Final = frozenset(
-    {b"openai-beta", b"anthropic-version", b"anthropic-beta", b"http-referer", b"x-title"},
+    {
+        *(b"accept", b"openai-beta", b"anthropic-version", b"anthropic-beta", b"http-referer", b"x-title"),
+    },
 )
-"""Vendor headers that a client may set."""
+"""What a client may set: what it takes, and vendor headers."""
+TYPED: Final = FROM_CLIENT | {b"content-type"}
+"""The same where the body is passed on as it came."""
 FRAMING: Final = frozenset(
     {
         *(b"host", b"content-length", b"transfer-encoding", b"connection", b"keep-alive", b"proxy-connection"),
@@ -30,23 +29,36 @@ FRAMING: Final = frozenset(
     },
 )
 """Belongs to the hop that writes the body; a provider's fixed headers cannot set it either."""
-REQUEST_IDS: Final = (
-    *(b"x-request-id", b"request-id", b"apim-request-id", b"x-ms-request-id", b"x-amzn-requestid"),
-    *(b"x-generation-id", b"mistral-correlation-id", b"x-debug-trace-id"),
+REQUEST_IDS: Final = frozenset(
+    {
+        *(b"x-request-id", b"request-id", b"apim-request-id", b"x-ms-request-id", b"x-amzn-requestid"),
+        *(b"x-generation-id", b"mistral-correlation-id", b"x-debug-trace-id"),
+    },
 )
 """How upstreams name a request: OpenAI, Groq and most others; Anthropic; Azure; AWS; OpenRouter; Mistral; Cohere."""
+PERSISTENCE: Final = frozenset({b"keep-alive", b"close", b"Keep-Alive", b"Close"})
+"""Values of ``Connection`` that nominate no header."""
+HARMLESS: Final = frozenset(
+    {
+        *(b"application/json", b"application/json; charset=utf-8", b"*/*"),
+        *(b"text/event-stream", b"text/event-stream; charset=utf-8"),
+    },
+)
+"""Values that nearly all traffic has: they may stand on the wire as they are, and there is no secret in them."""
 UPSTREAM_REQUEST_ID: Final = b"x-troy-upstream-request-id"
 MAX_ID_BYTES: Final = 200
 
 _PLAIN: Final = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
-_TOKEN: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+TOKEN: Final = re.compile(rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+CONTROL: Final = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def safe_value(value: bytes) -> bytes | None:
     """Return *value* as it may stand on the wire: None if it has control characters, non-ASCII percent-encoded."""
+    if value in HARMLESS:
+        return value
     value = value.strip(b" \t\r\n")
-    if _CONTROL.search(value):
+    if CONTROL.search(value):
         return None
     return value if value.isascii() else quote(value, safe=bytes(range(0x20, 0x7F))).encode()
 
@@ -58,95 +70,70 @@ def ascii_value(text: str, *, limit: int = 1024) -> bytes:
     return quote(text, safe=_PLAIN, errors="replace").encode()[:limit]
 
 
-def first(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes | None:
-    """Return the first value under *name* (lower case)."""
-    return next((value for key, value in headers if key.lower() == name), None)
+def first(headers: Headers, name: bytes) -> bytes | None:
+    """Return the first value under *name*."""
+    for key, value in headers:
+        if key == name:
+            return value
+    return None
 
 
-def media_type(headers: Iterable[tuple[bytes, bytes]]) -> str:
+def media_type(headers: Headers) -> str:
     """Return the content type without its parameters, in lower case; "" without one."""
     return (first(headers, b"content-type") or b"").partition(b";")[0].strip().lower().decode("latin-1")
 
 
-def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """Return *headers* without those that ``Connection`` nominates: they end at this hop (RFC 9110, section 7.6.1)."""
-    headers = tuple(headers)
-    listed = b",".join(value for name, value in headers if name.lower() == b"connection").lower().split(b",")
-    nominated = {name.strip() for name in listed}
-    return tuple((name, value) for name, value in headers if name.lower() not in nominated)
+def crossing(client: Headers, *, typed: bool) -> Headers:
+    """Return what of a client's headers may go to an upstream; few may, whatever it sends.
 
-
-def credential(provider: Provider, api_key: Secret | None) -> Headers:
-    """Return the one header that carries *api_key*, or none: keyless provider, no key, or a key no header can carry."""
-    text = api_key.reveal().strip() if api_key is not None else ""
-    if provider.auth.header is None or not text:
-        return ()
-    value = f"{provider.auth.prefix}{text}"
-    if not value.isascii() or _CONTROL.search(value.encode()):
-        return ()
-    return _pairs([(provider.auth.header, value)])
-
-
-def build_headers(
-    provider: Provider,
-    api_key: Secret | None,
-    client: Iterable[tuple[bytes, bytes]],
-    request_id: str,
-    *,
-    content_type: bytes | None = None,
-    extra: Headers = (),
-) -> Headers:
-    """Return everything that goes to the upstream except framing.
-
-    *content_type* overrides the client's (a body that was encoded anew is JSON). *extra* is for trace context. The
-    strongest source of a name wins and the others are gone: credential, then the provider's fixed headers, then ours,
-    then the client's.
+    *typed*: its content type, too.
     """
-    client = end_to_end(client)
-    ours = (
-        (b"content-type", content_type or first(client, b"content-type") or b"application/json"),
-        (b"accept", first(client, b"accept") or b"*/*"),
-        (b"user-agent", USER_AGENT),
-        (b"x-request-id", ascii_value(request_id, limit=MAX_ID_BYTES)),
-        *extra,
-    )
-    vendor = tuple((name.lower(), value) for name, value in client if name.lower() in FROM_CLIENT)
-    fixed = tuple((name, value) for name, value in _pairs(provider.headers) if name not in FRAMING)
-    layers = credential(provider, api_key), fixed, (*ours, (b"accept-encoding", b"identity")), vendor
-    return _strongest(layers)
+    found: Headers = ()
+    names = TYPED if typed else FROM_CLIENT
+    for pair in client:
+        if pair[0] in names:
+            found = (*found, pair)
+        elif pair[0] == b"connection" and pair[1] not in PERSISTENCE:
+            return crossing(_without(client, pair[1]), typed=typed)
+    return found
 
 
-def to_client(upstream: Iterable[tuple[bytes, bytes]]) -> Headers:
+def all_harmless(headers: Headers) -> bool:
+    """Whether there is nothing in *headers* but what nearly all traffic has."""
+    return {value for _, value in headers} <= HARMLESS
+
+
+def _without(headers: Headers, listed: bytes) -> Headers:
+    """Return *headers* without what a ``Connection`` lists: it ends at this hop (RFC 9110, section 7.6.1)."""
+    nominated = {name.strip() for name in listed.lower().split(b",")}
+    return tuple(pair for pair in headers if pair[0] not in nominated and pair != (b"connection", listed))
+
+
+def to_client(upstream: Headers) -> Headers:
     """Return what a client gets of an upstream's headers: the content type, and request ids under our own name."""
-    upstream = end_to_end(upstream)
-    out: list[tuple[bytes, bytes]] = []
-    content_type = safe_value(first(upstream, b"content-type") or b"")
-    if content_type:
-        out.append((b"content-type", content_type))
-    if ids := request_ids(upstream):
-        out.append((UPSTREAM_REQUEST_ID, ids))
-    return tuple(out)
+    kind = b""
+    named: Headers = ()
+    for name, value in upstream:
+        if name == b"content-type":
+            kind = kind or value
+        elif name in REQUEST_IDS:
+            named = (*named, (name, value))
+        elif name == b"connection" and value not in PERSISTENCE:
+            return to_client(_without(upstream, value))
+    safe = kind if kind in HARMLESS else safe_value(kind)
+    told: Headers = ((b"content-type", safe),) if safe else ()
+    ids = request_ids(named) if named else b""
+    return (*told, (UPSTREAM_REQUEST_ID, ids)) if ids else told
 
 
-def request_ids(upstream: Iterable[tuple[bytes, bytes]]) -> bytes:
+def request_ids(upstream: Headers) -> bytes:
     """Return the upstream's request ids, joined by a comma, each once, whole ids only up to `MAX_ID_BYTES`."""
-    found = {safe_value(value) or b"": None for name, value in upstream if name.lower() in REQUEST_IDS}
     joined = b""
-    for value in filter(None, found):
-        longer = joined + b", " + value if joined else value
-        joined = longer if len(longer) <= MAX_ID_BYTES else joined
+    found: list[bytes] = []
+    for name, value in upstream:
+        safe = safe_value(value) if name in REQUEST_IDS else None
+        if safe and safe not in found:
+            found.append(safe)
+            longer = joined + b", " + safe if joined else safe
+            joined = longer if len(longer) <= MAX_ID_BYTES else joined
     return joined
-
-
-def _pairs(headers: Iterable[tuple[str, str]]) -> Headers:
-    encoded = ((name.lower().encode(), value.encode()) for name, value in headers)
-    return tuple((name, value) for name, value in encoded if _TOKEN.fullmatch(name))
-
-
-def _strongest(layers: Iterable[Headers]) -> Headers:
-    out: list[tuple[bytes, bytes]] = []
-    for layer in layers:
-        taken = {name for name, _ in out}
-        safe = ((name, safe_value(value)) for name, value in layer if name not in taken)
-        out += [(name, value) for name, value in safe if value is not None]
-    return tuple(out)
