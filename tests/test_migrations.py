@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -31,8 +34,29 @@ def url(tmp_path: Path) -> str:
 
 @pytest.mark.anyio
 async def test_the_newest_revision_equals_the_models(url: str) -> None:
+    await migrations.upgrade(url, revisions()[0])
     await migrations.upgrade(url)
     assert (await migrations.check(url)).differences == ()
+
+
+def made(file: Path) -> dict[str, object]:
+    """Return each table of *file*: its columns and constraints in any order, its indices, and its rows."""
+    with closing(sqlite3.connect(file)) as database:
+        found: dict[str, object] = {}
+        for kind, name, sql in database.execute("SELECT type, name, sql FROM sqlite_master").fetchall():
+            found[f"{kind} {name}"] = sorted(re.split(r"[\s,()\"]+", sql or ""))
+            if kind == "table":
+                found[f"columns of {name}"] = database.execute(f"PRAGMA table_xinfo({name})").fetchall()
+                found[f"rows of {name}"] = database.execute(f"SELECT * FROM {name}").fetchall()  # noqa: S608
+        return found
+
+
+@pytest.mark.anyio
+async def test_a_new_file_is_what_the_scripts_make(url: str, tmp_path: Path) -> None:
+    await migrations.upgrade(url)
+    await migrations.upgrade(f"sqlite+aiosqlite:///{tmp_path}/scripts.db", revisions()[0])
+    await migrations.upgrade(f"sqlite+aiosqlite:///{tmp_path}/scripts.db")
+    assert made(tmp_path / "troy.db") == made(tmp_path / "scripts.db")
 
 
 @pytest.mark.anyio

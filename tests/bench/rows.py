@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,7 +10,7 @@ from typing import Final
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.accounting.usage import Usage
-from troyproxy.store.requests import as_columns
+from troyproxy.store.usage_values import NAMES, values_of
 
 DAY_S: Final = 86_400.0
 NOW: Final = 1_800_000_000.0
@@ -71,7 +70,7 @@ def request(number: int) -> UsageRow:
 
 def fill(file: Path, rows: int) -> None:
     """Put *rows* requests of the last hundred days into a migrated file."""
-    columns = list(as_columns(request(0)))
+    columns = NAMES
     statement = f"INSERT INTO usage_rows ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608
     with closing(sqlite3.connect(file)) as database:
         database.execute("PRAGMA synchronous = OFF")
@@ -84,11 +83,7 @@ def fill(file: Path, rows: int) -> None:
 
 def _values(rows: int) -> Iterator[list[object]]:
     """Yield the values of each row, as SQLite takes them."""
-    drafts = [_plain(as_columns(request(number))) for number in range(min(rows, VARIETIES))]
+    drafts = [values_of(request(number)) for number in range(min(rows, VARIETIES))]
     for number in range(rows):
         draft = drafts[number % len(drafts)]
         yield [request_id(number), NOW - SPAN_S + SPAN_S * number / rows, *draft[2:]]
-
-
-def _plain(columns: dict[str, object]) -> list[object]:
-    return [json.dumps(value) if isinstance(value, dict | list) else value for value in columns.values()]

@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import fields
+from hashlib import sha256
+
 import pytest
 
 from tests.proxy.rig import Rig, answer, delta, provider, refusal, reset, stream
+from troyproxy.accounting.records import AttemptRecord
+from troyproxy.accounting.usage import Usage
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.models import Model, Price
+from troyproxy.catalog.snapshot import build
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.rows import outcome_of, row_of
+from troyproxy.routing.needs import Needs
 
 pytestmark = pytest.mark.anyio
 
@@ -95,3 +102,33 @@ def test_a_client_that_left_is_499_whatever_was_sent() -> None:
 def test_the_requested_name_is_bounded_and_a_string(model: object, kept: str) -> None:
     call = Call("r", 0.0, 0.0, "/r", payload={"model": model})
     assert row_of(call, duration_s=0.0).requested_model == kept
+
+
+async def test_every_need_is_kept(rig: Rig) -> None:
+    rig.script(alpha=answer())
+    needs = (await rig.ask()).row.needs
+    assert list(needs) == [field.name for field in fields(Needs)]
+
+
+@pytest.mark.parametrize("told", [{"metadata": {"session_id": "s1"}}, {"session_id": "s1"}, {"prompt_cache_key": "s1"}])
+def test_a_session_in_the_body_is_kept_as_a_digest(told: dict[str, object]) -> None:
+    call = Call("r", 0.0, 0.0, "/r", payload={"model": "m", **told}, needs=Needs())
+    kept = row_of(call, duration_s=0.0).needs["headers"]
+    assert kept == {"x-troy-session": sha256(b"s1").hexdigest()[:16]}
+
+
+@pytest.mark.parametrize(("names", "sent"), [({b"x-a", b"x-b"}, True), ({b"x-b"}, False), (set(), False)])
+def test_whether_any_header_of_several_was_sent_is_known(names: set[bytes], sent: bool) -> None:
+    call = Call("r", 0.0, 0.0, "/r", headers=((b"x-a", b"1"), (b"x-c", b"")))
+    assert call.sends(frozenset(names)) is sent
+
+
+def test_costs_of_a_summary_and_an_answer_are_added() -> None:
+    alpha = provider("alpha", Model("m1", price=Price(input=1.0, output=2.0)))
+    call = Call("r", 0.0, 0.0, "/r", snapshot=build([alpha]))
+    asked = AttemptRecord("alpha", "m1", "A", "ok", 200, 0.0, 1.0, usage=Usage(1_000_000), handoff=True)
+    unknown = AttemptRecord("gone", "m1", "A", "ok", 200, 0.0, 1.0, usage=Usage(1_000_000), handoff=True)
+    call.ledger.attempts = [asked, unknown]
+    call.ledger.serve("alpha", "m1", "A")
+    call.ledger.usage = Usage(0, 1_000_000)
+    assert row_of(call, duration_s=0.0).cost_usd == 3.0

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, select, text
+from sqlalchemy import select, text
 
 from tests.fakes import FakeClock
 from tests.store.conftest import BRISK
@@ -17,10 +17,9 @@ from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.accounting.usage import Usage
 from troyproxy.errors import StoreUnavailable
 from troyproxy.store import migrations
-from troyproxy.store.batches import Work, inserting
+from troyproxy.store.batches import inserting
 from troyproxy.store.daily import OTHER, Grouping, day_of, increments
-from troyproxy.store.database import Database, parse_url
-from troyproxy.store.requests import as_columns
+from troyproxy.store.database import Database, Doing, Work, parse_url
 from troyproxy.store.store import SqlStore
 from troyproxy.store.tables import USAGE_DAILY, USAGE_ROWS
 
@@ -97,7 +96,7 @@ async def test_sums_grow_batch_by_batch(url: str, clock: FakeClock) -> None:
     ],
 )
 def test_an_outcome_counts_in_its_column(outcome: str, column: str | None) -> None:
-    [added] = increments([as_columns(replace(BARE, outcome=outcome))], Grouping())
+    [added] = increments([replace(BARE, outcome=outcome)], Grouping())
     assert [name for name in ("succeeded", "client_errors", "failed", "cancelled") if added[name]] == [
         *([column] if column else [])
     ]
@@ -151,8 +150,8 @@ async def test_a_row_that_is_refused_adds_nothing(store: SqlStore) -> None:
 
 
 async def test_rows_and_sums_are_one_transaction(store: SqlStore) -> None:
-    def and_fail(connection: Connection) -> None:
-        inserting({USAGE_ROWS: [as_columns(FULL)]}, Grouping())(connection)
+    def and_fail(connection: Doing) -> None:
+        inserting({USAGE_ROWS: [FULL]}, Grouping())(connection)
         raise StoreUnavailable("killed just before the commit")
 
     with pytest.raises(StoreUnavailable):
@@ -180,7 +179,7 @@ async def test_instances_that_add_to_the_same_sums_lose_nothing(url: str, clock:
 
 def test_names_of_one_day_are_bounded_and_the_rest_is_other() -> None:
     grouping = Grouping(most=3)
-    rows = [as_columns(replace(FULL, model=f"m{number}")) for number in (0, 1, 2, 3, 0, 4)]
+    rows = [replace(FULL, model=f"m{number}") for number in (0, 1, 2, 3, 0, 4)]
     assert {str(added["model"]): added["requests"] for added in increments(rows, grouping)} == {
         OTHER: 2,
         "m0": 2,
@@ -191,7 +190,7 @@ def test_names_of_one_day_are_bounded_and_the_rest_is_other() -> None:
 
 def test_a_new_day_begins_with_a_new_bound_and_old_days_are_forgotten() -> None:
     grouping = Grouping(most=1)
-    days = [grouping.of(as_columns(replace(FULL, at=NOON + day * 86_400, model=f"m{day}"))) for day in range(5)]
+    days = [grouping.of(replace(FULL, at=NOON + day * 86_400, model=f"m{day}")) for day in range(5)]
     assert [group[3] for group in days] == ["m0", "m1", "m2", "m3", "m4"]
     assert len(grouping._seen) == 2
 

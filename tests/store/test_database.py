@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -51,6 +52,8 @@ def test_a_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> No
         (TimeoutError(), StoreUnavailable),
         (OverflowError("too large"), ValidationFailed),
         (UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogate"), ValidationFailed),
+        (sqlite3.OperationalError("database is locked"), StoreUnavailable),
+        (sqlite3.IntegrityError("NOT NULL constraint failed"), ValidationFailed),
     ],
 )
 def test_what_drivers_raise_becomes_ours(raised: Exception, becomes: type[TroyError]) -> None:

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from tests.services import free_port
 from troyproxy.errors import ConfigError, StoreUnavailable
-from troyproxy.store import migrations
+from troyproxy.store import migrations, scripts
 from troyproxy.store.database import Database, parse_url
 
 pytestmark = pytest.mark.anyio
@@ -43,6 +43,16 @@ async def test_down_to_nothing_and_up_again(url: str) -> None:
 
 async def test_upgrading_twice_changes_nothing(url: str) -> None:
     assert await migrations.upgrade(url) == migrations.head()
+
+
+async def test_a_database_that_is_up_to_date_needs_no_alembic(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(migrations, "_scripts")
+    assert await migrations.upgrade(url) == migrations.head()
+
+
+async def test_a_new_file_needs_no_alembic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(migrations, "_scripts")
+    assert await migrations.upgrade(f"sqlite:///{tmp_path}/new.db") == migrations.head()
 
 
 async def test_upgrades_at_once_take_turns(empty_url: str) -> None:
@@ -96,11 +106,11 @@ def test_a_newer_database_is_told_from_an_older_one() -> None:
 def test_the_scripts_are_found_in_a_checkout_and_in_an_installation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert migrations.script_folder().name == "alembic"
+    assert scripts.folder().name == "alembic"
     package = tmp_path / "troyproxy"
-    monkeypatch.setattr(migrations, "__file__", str(package / "store" / "migrations.py"))
+    monkeypatch.setattr(scripts, "__file__", str(package / "store" / "scripts.py"))
     with pytest.raises(ConfigError, match="install troyproxy again"):
-        migrations.script_folder()
+        scripts.folder()
     (package / "_migrations").mkdir(parents=True)
     (package / "_migrations" / "env.py").touch()
-    assert migrations.script_folder() == package / "_migrations"
+    assert scripts.folder() == package / "_migrations"

@@ -12,7 +12,6 @@ from troyproxy.accounting.quota_board import DayUse
 from troyproxy.accounting.records import UsageRow
 from troyproxy.accounting.usage import Usage
 from troyproxy.store.quota_daily import quota_increments
-from troyproxy.store.requests import as_columns
 from troyproxy.store.store import SqlStore
 
 pytestmark = pytest.mark.anyio
@@ -69,7 +68,7 @@ async def test_another_day_has_sums_of_its_own(store: SqlStore) -> None:
 
 
 def added(*rows: UsageRow) -> list[dict[str, object]]:
-    return quota_increments([as_columns(each) for each in rows])
+    return quota_increments(rows)
 
 
 def test_embeddings_share_the_key_and_count_twice_over() -> None:

@@ -93,3 +93,27 @@ def test_an_event_reaches_every_observer(name: str) -> None:
 def test_a_silent_observer_does_nothing(name: str) -> None:
     silent: Observer = Silent()
     assert getattr(silent, name)(*CALLS[name]) is None
+
+
+class Counting(Silent):
+    """Hears of the start of requests, and of nothing else."""
+
+    def __init__(self) -> None:
+        self.started = 0
+
+    def request_started(self) -> None:
+        self.started += 1
+
+
+def test_who_alone_hears_an_event_is_told_without_a_detour() -> None:
+    alone = Counting()
+    fanout = Fanout([Silent(), alone, Silent()])
+    assert fanout.request_started == alone.request_started
+
+
+def test_who_does_nothing_with_an_event_is_not_told_of_it() -> None:
+    first, second = Counting(), Counting()
+    fanout = Fanout([first, Silent(), second])
+    fanout.request_started()
+    assert (first.started, second.started) == (1, 1)
+    assert [len(fanout._hearing[name]) for name in ("request_started", "skipped")] == [2, 0]

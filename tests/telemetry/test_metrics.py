@@ -8,10 +8,11 @@ from tests.telemetry.rows import attempt, row
 from tests.telemetry.scraping import MODELS, FixedStatus, series
 from troyproxy.accounting.records import AttemptRecord
 from troyproxy.accounting.usage import Usage
+from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.ports import Failover, Observer
 from troyproxy.telemetry.declared import DECLARED
 from troyproxy.telemetry.labels import Labels
-from troyproxy.telemetry.metrics import Metrics
+from troyproxy.telemetry.metrics import MOST_BOUND, Metrics
 from troyproxy.telemetry.status import StatusFacts
 
 TARGET = {"provider": "alpha", "model": "m1"}
@@ -274,3 +275,25 @@ def test_a_request_with_a_trace_names_it_where_its_time_is_counted(metrics: Metr
 def test_plain_text_has_no_exemplars(metrics: Metrics) -> None:
     metrics.request_finished(row(trace_id="0af7651916cd43dd8448eb211c80319c"))
     assert b"req-1" not in metrics.render("text/plain")[0]
+
+
+def test_a_name_that_becomes_known_is_shown_from_the_reload_on() -> None:
+    models = {"alpha": ("m1",)}
+    metrics = Metrics(Labels(lambda: models, tuple))
+    later = attempt(provider="beta")
+    metrics.attempt_finished(later)
+    models["beta"] = ("m1",)
+    metrics.configured(Snapshot(), Snapshot())
+    metrics.attempt_finished(later)
+    ok = {"outcome": "ok", "class": "none"}
+    assert value(metrics, "attempts_total", provider="other", model="other", **ok) == 1
+    assert value(metrics, "attempts_total", provider="beta", model="m1", **ok) == 1
+
+
+def test_names_that_clients_invent_are_not_all_remembered(metrics: Metrics) -> None:
+    for n in range(MOST_BOUND + 10):
+        metrics.attempt_finished(attempt(model=f"invented-{n}"))
+    assert len(metrics._attempts) == 10
+    assert value(metrics, "attempts_total", provider="alpha", model="other", outcome="ok", **{"class": "none"}) == (
+        MOST_BOUND + 10
+    )

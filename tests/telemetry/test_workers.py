@@ -108,6 +108,19 @@ def test_a_worker_that_takes_a_dead_ones_place_counts_on(floor: Floor) -> None:
     assert len(list(floor.folder.glob("counter_*.db"))) == 1
 
 
+def test_the_durations_of_all_workers_are_added_and_survive_them(floor: Floor) -> None:
+    for name in ("worker-1", "worker-2", "worker-1"):
+        metrics, _ = floor.start(name)
+        metrics.attempt_finished(attempt(duration_ms=15.0))
+        metrics.events_seen("alpha", "m1", [0.5, 0.25, 0.5])
+        mark_dead(floor.folder, name)
+    assert value(floor, "upstream_duration_seconds_bucket", le="0.01") == 0
+    assert value(floor, "upstream_duration_seconds_bucket", le="0.02") == 3
+    assert value(floor, "upstream_duration_seconds_sum") == pytest.approx(0.045)
+    assert value(floor, "inter_event_seconds_count", provider="alpha", model="m1") == 9
+    assert value(floor, "inter_event_seconds_sum", provider="alpha", model="m1") == 3.75
+
+
 def test_the_gauges_of_a_dead_worker_are_gone_and_its_counters_stay(floor: Floor) -> None:
     for name in ("worker-1", "worker-10"):
         metrics, _ = floor.start(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from hashlib import sha256
 from typing import Final
 
@@ -11,7 +11,7 @@ from troyproxy.accounting.price import cost_usd
 from troyproxy.accounting.records import UsageRow
 from troyproxy.accounting.usage import Usage
 from troyproxy.proxy.call import Call
-from troyproxy.proxy.memory import session_of
+from troyproxy.proxy.memory import SESSION_FIELDS, session_of
 from troyproxy.resilience.classes import ErrorClass
 from troyproxy.routing.needs import Needs
 from troyproxy.wire.traceparent import trace_id_of
@@ -26,7 +26,9 @@ ROUTING: Final = (
 )
 """Request headers by which a client changes where it is routed."""
 SESSION: Final = "x-troy-session"
-NEEDS: Final = tuple(field.name for field in fields(Needs))
+TELLING: Final = frozenset({*ROUTING, SESSION.encode()})
+TELLING_FIELDS: Final = frozenset({"metadata", *SESSION_FIELDS})
+"""Headers and members of the body; a request without any of them told nothing but its needs."""
 LEAK: Final = str(ErrorClass.LEAK)
 PLAIN: Final = re.compile(r"[\w./:-]{1,64}", re.ASCII)
 """The values that are kept: what routing could mean something by, and no text."""
@@ -52,7 +54,7 @@ def row_of(call: Call, *, duration_s: float) -> UsageRow:
         model=ledger.model,
         account=ledger.account,
         attempts=tuple(ledger.attempts),
-        skipped=tuple((skip.spec, str(skip.reason)) for skip in ledger.skipped),
+        skipped=tuple([(skip.spec, str(skip.reason)) for skip in ledger.skipped]) if ledger.skipped else (),
         seed=call.seed,
         needs=_needs(call),
         est_tokens=call.needs.est_tokens if call.needs is not None else 0,
@@ -63,9 +65,9 @@ def row_of(call: Call, *, duration_s: float) -> UsageRow:
         overhead_ms=_ms(ledger.overhead_s),
         first_token_ms=_ms(ledger.first_token_s),
         trail=ledger.trail,
-        trace_id=call.traced.trace_id if call.traced is not None else trace_id_of(call.header(b"traceparent") or ""),
+        trace_id=_trace_id(call),
         traced=call.traced,
-        adapted=",".join(ledger.adapted),
+        adapted=",".join(ledger.adapted) if ledger.adapted else "",
     )
 
 
@@ -89,11 +91,17 @@ def cost_of(call: Call) -> float | None:
     A part whose price or usage is not known is left out; None when no part is known.
     """
     ledger = call.ledger
-    parts = [(a.provider, a.model, a.usage) for a in ledger.attempts if a.handoff or a.outcome == LEAK]
+    known: float | None = None
+    for attempt in ledger.attempts:
+        if attempt.handoff or attempt.outcome == LEAK:
+            known = _added(known, _cost(call, attempt.provider, attempt.model, attempt.usage))
     if ledger.provider is not None and ledger.model is not None:
-        parts.append((ledger.provider, ledger.model, ledger.usage))
-    known = [usd for part in parts if (usd := _cost(call, *part)) is not None]
-    return sum(known) if known else None
+        known = _added(known, _cost(call, ledger.provider, ledger.model, ledger.usage))
+    return known
+
+
+def _added(known: float | None, more: float | None) -> float | None:
+    return known if more is None else more + (known or 0.0)
 
 
 def _cost(call: Call, provider: str, model: str, usage: Usage | None) -> float | None:
@@ -108,14 +116,42 @@ def _needs(call: Call) -> dict[str, object]:
     """Return what the request needs and, where there is any, what else its routing went by."""
     if call.needs is None:
         return {}
+    found = _plain(call.needs)
+    if call.sends(TELLING) or not TELLING_FIELDS.isdisjoint(call.payload):
+        headers = _told(call)
+        if headers:
+            found["headers"] = headers
+    if call.gist is not None:
+        found["auto"] = asdict(call.gist)
+    return found
+
+
+def _plain(needs: Needs) -> dict[str, object]:
+    return {
+        "tools": needs.tools,
+        "vision": needs.vision,
+        "json": needs.json,
+        "audio": needs.audio,
+        "est_tokens": needs.est_tokens,
+        "max_output": needs.max_output,
+    }
+
+
+def _told(call: Call) -> dict[str, str]:
+    """Return what the client said of its routing."""
     told = ((name, call.header(name)) for name in ROUTING)
     headers = {name.decode(): value for name, value in told if value and PLAIN.fullmatch(value)}
     session = session_of(call)
     if session:  # whoever chose it may have put a name into it; that two are the same is all that matters
         headers[SESSION] = sha256(session.encode("utf-8", "replace")).hexdigest()[:16]
-    gist = {} if call.gist is None else {"auto": asdict(call.gist)}
-    needs = {name: getattr(call.needs, name) for name in NEEDS}  # plain values: `asdict` would copy each
-    return {**needs, **({"headers": headers} if headers else {}), **gist}
+    return headers
+
+
+def _trace_id(call: Call) -> str | None:
+    if call.traced is not None:
+        return call.traced.trace_id
+    given = call.header(b"traceparent")
+    return None if given is None else trace_id_of(given)
 
 
 def _ms(seconds: float | None) -> float | None:

@@ -6,17 +6,19 @@ what could grow without end is bounded here: names are cut, and of one day only 
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from math import isfinite
 from typing import Final
 
-from sqlalchemy import Executable
-from sqlalchemy.dialects import postgresql, sqlite
-
+from troyproxy.accounting.records import UsageRow
+from troyproxy.store.encoding import short
 from troyproxy.store.queue import Columns
-from troyproxy.store.tables import USAGE_DAILY, USAGE_ROWS
+from troyproxy.store.tables import USAGE_DAILY
+from troyproxy.store.upserting import Insert, insert
 
 Group = tuple[str, str, str, str]
 """Day, key id, provider and model; "" where a request had none of it."""
@@ -32,7 +34,7 @@ COUNTED: Final = {
 }
 """From outcomes to columns."""
 SUMS: Final = tuple(column.name for column in USAGE_DAILY.columns if column.name not in {*KEYS, "key_name"})
-_AS_THEY_ARE: Final = tuple(name for name in SUMS if name in USAGE_ROWS.c and name != "attempts")
+DAY_S: Final = 86_400
 NAME_CHARS: Final = 150
 MODEL_CHARS: Final = 200
 """Together they fit an entry of PostgreSQL's primary key (2,704 bytes) in any script."""
@@ -53,11 +55,11 @@ class Grouping:
         self._most = most
         self._seen: dict[str, set[Group]] = {}
 
-    def of(self, row: Columns) -> Group:
+    def of(self, row: UsageRow) -> Group:
         """Return the group of *row*, and remember it."""
-        day = day_of(float(str(row["at"])))
-        key_id, provider = _name(row["key_id"], NAME_CHARS), _name(row["provider"], NAME_CHARS)
-        group = (day, key_id, provider, _name(row["model"], MODEL_CHARS))
+        day = day_of(row.at)
+        key_id, provider = _name(row.key_id, NAME_CHARS), _name(row.provider, NAME_CHARS)
+        group = (day, key_id, provider, _name(row.model, MODEL_CHARS))
         seen = self._groups_of(day)
         if group in seen or len(seen) < self._most:
             seen.add(group)
@@ -73,50 +75,77 @@ class Grouping:
         return self._seen.get(day, set())
 
 
-def increments(rows: Sequence[Columns], grouping: Grouping) -> list[Columns]:
-    """Return what *rows* of ``usage_rows`` add, one entry for each group, in one order everywhere.
+@dataclass(slots=True)
+class Sums:
+    """What the requests of one group add: its columns of ``usage_daily``."""
+
+    key_name: str = ""
+    requests: int = 0
+    succeeded: int = 0
+    client_errors: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    attempts: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    wasted_tokens: int = 0
+    cost_usd: float = 0.0
+    duration_ms: float = 0.0
+
+    def add(self, rows: Sequence[UsageRow]) -> None:
+        """Add requests of the group, the latest of which says how the key is called."""
+        self.requests += len(rows)
+        self.key_name = _name(rows[-1].key_name, NAME_CHARS)
+        for outcome, count in Counter([row.outcome for row in rows]).items():
+            counted = COUNTED.get(outcome)
+            if counted is not None:
+                setattr(self, counted, getattr(self, counted) + count)
+        self.attempts += sum([len(row.attempts) for row in rows])
+        self.wasted_tokens += sum([row.wasted.total for row in rows if row.wasted is not None])
+        self.cost_usd += sum([row.cost_usd for row in rows if row.cost_usd is not None and isfinite(row.cost_usd)])
+        self.duration_ms += sum([row.duration_ms for row in rows if isfinite(row.duration_ms)])
+        used = [row.usage for row in rows if row.usage is not None]
+        self.input_tokens += sum([usage.input for usage in used])
+        self.output_tokens += sum([usage.output for usage in used])
+        self.cached_tokens += sum([usage.cached for usage in used])
+        self.reasoning_tokens += sum([usage.reasoning for usage in used])
+
+
+def increments(rows: Iterable[UsageRow], grouping: Grouping) -> list[Columns]:
+    """Return what *rows* add, one entry for each group, in one order everywhere.
 
     The order matters: two instances that lock the same sums in different orders could wait for each other.
     """
-    found: dict[Group, dict[str, float]] = {}
-    names: dict[Group, str] = {}
+    alike: dict[tuple[object, ...], list[UsageRow]] = {}
     for row in rows:
-        group = grouping.of(row)
-        if group not in found:
-            found[group] = dict.fromkeys(SUMS, 0)
-        _add(found[group], row)
-        names[group] = _name(row["key_name"], NAME_CHARS)
-    return [
-        {**dict(zip(KEYS, group, strict=True)), "key_name": names[group], **found[group]} for group in sorted(found)
-    ]
+        names = row.at // DAY_S, row.key_id, row.provider, row.model
+        same = alike.get(names)
+        if same is None:
+            alike[names] = [row]
+        else:
+            same.append(row)
+    found: dict[Group, Sums] = {}
+    for same in alike.values():
+        found.setdefault(grouping.of(same[0]), Sums()).add(same)
+    return [{**dict(zip(KEYS, group, strict=True)), **_columns(found[group])} for group in sorted(found)]
 
 
 @cache
-def upsert(dialect: str) -> Executable:
+def upsert(dialect: str) -> Insert:
     """Return the statement that adds an entry of `increments` to its sum, or makes it. (To build it takes a ms.)"""
-    insert = sqlite.insert(USAGE_DAILY) if dialect == "sqlite" else postgresql.insert(USAGE_DAILY)
-    summed = {name: USAGE_DAILY.c[name] + insert.excluded[name] for name in SUMS}
-    return insert.on_conflict_do_update(
+    adding = insert(dialect, USAGE_DAILY)
+    summed = {name: USAGE_DAILY.c[name] + adding.excluded[name] for name in SUMS}
+    return adding.on_conflict_do_update(
         index_elements=[USAGE_DAILY.c[name] for name in KEYS],
-        set_={**summed, "key_name": insert.excluded.key_name},
+        set_={**summed, "key_name": adding.excluded.key_name},
     )
 
 
-def _add(sums: dict[str, float], row: Columns) -> None:
-    sums["requests"] += 1
-    sums["attempts"] += _number(row["tries"])
-    for name in _AS_THEY_ARE:
-        sums[name] += _number(row[name])
-    if isinstance(wasted := row["wasted"], Mapping):
-        sums["wasted_tokens"] += _number(wasted.get("input")) + _number(wasted.get("output"))
-    if (counted := COUNTED.get(str(row["outcome"]))) is not None:
-        sums[counted] += 1
+def _columns(sums: Sums) -> Columns:
+    return {name: getattr(sums, name) for name in Sums.__slots__}
 
 
-def _name(value: object, limit: int) -> str:
-    return str(value)[:limit] if value is not None else ""
-
-
-def _number(value: object) -> float:
-    """Return a number, an int if it was one; 0 for what is unknown or none."""
-    return value if isinstance(value, int | float) and math.isfinite(value) else 0
+def _name(name: str | None, limit: int) -> str:
+    return "" if name is None else short(name)[:limit]

@@ -22,6 +22,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from troyproxy.errors import ConfigError, Conflict, StoreUnavailable, ValidationFailed
+from troyproxy.store.direct import Direct
+from troyproxy.store.encoding import written_json
 from troyproxy.store.lending import Lending
 from troyproxy.store.tables import CONTROL
 
@@ -34,6 +36,10 @@ _DRIVERS: Final = {
 }
 WRITES: Final = {"troyproxy_writes": True}
 """Execution options of a transaction that will write."""
+Doing = Connection | sqlite3.Connection
+"""Where the statements of a transaction go: SQLAlchemy's connection, or for a SQLite file that of the driver itself."""
+Work = Callable[[Doing], None]
+"""What is done in a transaction, without waiting for anything else."""
 _CONNECT_S: Final = 5.0
 BUSY_MS: Final = 5000
 """How long SQLite waits for a lock that somebody else holds."""
@@ -120,6 +126,7 @@ def _postgresql_engine(url: URL, *, migrating: bool) -> AsyncEngine:
     return create_async_engine(
         url,
         hide_parameters=True,
+        json_serializer=written_json,
         pool_pre_ping=True,
         pool_recycle=1800,
         pool_timeout=_CONNECT_S,
@@ -134,7 +141,7 @@ def store_errors() -> Iterator[None]:
         yield
     except IntegrityError:
         raise
-    except (SQLAlchemyError, OSError, ValueError, OverflowError) as exc:
+    except (SQLAlchemyError, sqlite3.Error, OSError, ValueError, OverflowError) as exc:
         if _is_about_a_value(exc):
             raise ValidationFailed("the database does not take one of the values") from exc
         raise StoreUnavailable("the database cannot be used at the moment") from exc
@@ -149,7 +156,7 @@ def _is_about_a_value(exc: Exception) -> bool:
     if isinstance(exc, DBAPIError):
         about_data = str(getattr(exc.orig, "sqlstate", None) or "").startswith("22")
         return isinstance(exc, DataError) or about_data or isinstance(exc.__cause__, ValueError | OverflowError)
-    return isinstance(exc, ValueError | OverflowError)
+    return isinstance(exc, ValueError | OverflowError | sqlite3.IntegrityError | sqlite3.DataError)
 
 
 def is_busy(exc: StoreUnavailable) -> bool:
@@ -170,7 +177,7 @@ class Database:
         self._engine = create_engine(url)
         self._writing = self._engine.execution_options(**WRITES)
         self._lending = Lending(self._engine)
-        self._direct = _direct_engine(url) if is_sqlite(url) else None
+        self._direct = Direct(_direct_engine(url)) if is_sqlite(url) else None
         self._thread = _one_thread()
 
     @asynccontextmanager
@@ -187,7 +194,7 @@ class Database:
             async with self._lending.lend(self._writing) as connection, connection.begin():
                 yield connection
 
-    async def insert(self, work: Callable[[Connection], None]) -> None:
+    async def insert(self, work: Work) -> None:
         """Run *work*, which does not wait for anything else, in one transaction. Raises as `write` does.
 
         On SQLite a thread does all of it at once. Through the event loop every step of a transaction would wait behind
@@ -195,7 +202,7 @@ class Database:
         """
         if self._direct is not None:
             with store_errors():
-                await asyncio.get_running_loop().run_in_executor(self._thread, _work_now, self._direct, work)
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._direct.run, work)
             return
         async with self.write() as connection:
             await connection.run_sync(work)
@@ -220,20 +227,15 @@ class Database:
 
     async def close(self) -> None:
         """Close every connection. What is used again opens anew."""
+        if self._direct is not None:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._direct.close)
         self._thread.shutdown(wait=False)
         self._thread = _one_thread()
-        if self._direct is not None:
-            self._direct.dispose()
         await self._lending.close()
 
 
 def _one_thread() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="troyproxy-store")
-
-
-def _work_now(engine: Engine, work: Callable[[Connection], None]) -> None:
-    with engine.execution_options(**WRITES).begin() as connection:
-        work(connection)
 
 
 async def bump(connection: AsyncConnection) -> int:

@@ -5,12 +5,26 @@ PostgreSQL refuses NUL and lone surrogates in text and NaN in JSON; a client can
 
 from __future__ import annotations
 
+import json
 import math
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from typing import Final
 
-_KEPT_CHARS = 1000  # of one text in a usage row; a model's name can be as long as the body
+KEPT_CHARS: Final = 1000
+"""Of one text in a usage row; a model's name can be as long as the body."""
+
+
+class JsonText(str):
+    """JSON that is text already, for a column of type JSON."""
+
+    __slots__ = ()
+
+
+def written_json(value: object) -> str:
+    """Return *value* as the text that a column of type JSON takes."""
+    return value if isinstance(value, JsonText) else json.dumps(value)
 
 
 def fold(name: str) -> str:
@@ -25,7 +39,7 @@ def clean(text: str, *, limit: int | None = None) -> str:
 
 def short(text: str) -> str:
     """Return *text* cleaned, and cut to what a usage row keeps."""
-    return clean(text, limit=_KEPT_CHARS)
+    return clean(text, limit=KEPT_CHARS)
 
 
 def maybe_short(text: str | None) -> str | None:

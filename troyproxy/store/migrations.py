@@ -1,6 +1,7 @@
-"""Migrations through alembic's API, in a thread with an event loop of its own: alembic is synchronous.
+"""Migrations, in a thread with an event loop of its own: alembic, which runs them (`store.scripts`), is synchronous.
 
-The scripts are data beside the code: ``troyproxy/_migrations`` in an installed package, ``alembic/`` in a checkout.
+Alembic is loaded only when it has something to do. A database that is where this program wants it costs one query, and
+a new SQLite file is made from the models (`store.fresh`).
 """
 
 from __future__ import annotations
@@ -8,24 +9,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from types import ModuleType
 from typing import Final, TypeVar
 
-from alembic import command
-from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util.exc import CommandError
-from sqlalchemy import Connection
+from sqlalchemy import Connection, inspect
 from sqlalchemy.engine.url import URL
 
 from troyproxy.errors import ConfigError
+from troyproxy.store import fresh
 from troyproxy.store.database import WRITES, create_engine, parse_url, store_errors
-from troyproxy.store.tables import METADATA
 
 T = TypeVar("T")
 
+NEWEST: Final = "0005"
+"""The revision of the newest script; a test holds them equal."""
 _ADVISORY_LOCK: Final = 31337  # any number, as long as every upgrade takes the same
 
 
@@ -65,69 +62,56 @@ async def check(url: str) -> SchemaState:
 
 def head() -> str:
     """Return the newest revision this program knows."""
-    return _scripts().get_current_head() or ""
+    return NEWEST
 
 
 def revision_of(connection: Connection) -> str | None:
-    """Return the revision that a database is at."""
-    return MigrationContext.configure(connection).get_current_revision()
+    """Return the revision that a database is at; None when it was never migrated."""
+    if not inspect(connection).has_table(fresh.VERSIONS):
+        return None
+    found: str | None = connection.exec_driver_sql(f"SELECT version_num FROM {fresh.VERSIONS}").scalar()  # noqa: S608
+    return found
 
 
 def require_head(found: str | None) -> None:
     """Raise ConfigError with the remedy when a database at revision *found* does not fit this program."""
-    newest = head()
-    if found == newest:
+    if found == NEWEST:
         return
-    if found is None or found in {script.revision for script in _scripts().walk_revisions()}:
-        raise ConfigError(f"the database is at revision {found or 'none'}, not {newest}: run `troyproxy db upgrade`")
+    if found is None or found in _scripts().revisions():
+        raise ConfigError(f"the database is at revision {found or 'none'}, not {NEWEST}: run `troyproxy db upgrade`")
     raise ConfigError(f"the database is at revision {found}, which a newer troyproxy made: install that version")
 
 
-def script_folder() -> Path:
-    """Return the folder with ``env.py``. Raises ConfigError when the installation lacks it."""
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "_migrations", package.parent / "alembic"):
-        if (folder / "env.py").is_file():
-            return folder
-    raise ConfigError("the migration scripts are missing: install troyproxy again")
+def _scripts() -> ModuleType:
+    from troyproxy.store import scripts  # noqa: PLC0415 -- it loads alembic
 
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(script_folder()).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    return config
-
-
-def _scripts() -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config())
+    return scripts
 
 
 def _upgrade(connection: Connection, revision: str) -> str | None:
-    return _run(connection, lambda config: command.upgrade(config, revision))
-
-
-def _downgrade(connection: Connection, revision: str) -> str | None:
-    return _run(connection, lambda config: command.downgrade(config, revision))
-
-
-def _run(connection: Connection, work: Callable[[Config], None]) -> str | None:
-    """Run one alembic command inside the transaction of *connection*; two processes take turns."""
-    if connection.dialect.name == "postgresql":
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
-    config = _config()
-    config.attributes["connection"] = connection
-    try:
-        work(config)
-    except CommandError as exc:
-        raise ConfigError(f"cannot migrate the database: {exc}") from exc
+    _take_turns(connection)
+    newest = revision in {"head", NEWEST}
+    if newest and fresh.is_empty_file(connection):
+        fresh.make(connection, NEWEST)
+    elif not newest or revision_of(connection) != NEWEST:
+        _scripts().upgrade(connection, revision)
     return revision_of(connection)
 
 
+def _downgrade(connection: Connection, revision: str) -> str | None:
+    _take_turns(connection)
+    _scripts().downgrade(connection, revision)
+    return revision_of(connection)
+
+
+def _take_turns(connection: Connection) -> None:
+    """Wait for other processes that migrate; SQLite's transactions do that by themselves."""
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})")
+
+
 def _check(connection: Connection) -> SchemaState:
-    context = MigrationContext.configure(connection, opts={"compare_type": True})
-    differences = tuple(str(difference) for difference in compare_metadata(context, METADATA))
-    return SchemaState(revision_of(connection), head(), differences)
+    return SchemaState(revision_of(connection), NEWEST, _scripts().differences(connection))
 
 
 async def _off_the_loop(url: URL, work: Callable[[Connection], T]) -> T:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from troyproxy.accounting.records import UsageRow
+
 Columns = dict[str, object]
 """One row, ready to be inserted."""
+Item = UsageRow | Columns
+"""What waits: the usage row of a request, or a state event."""
 
 
 class BoundedQueue:
@@ -16,7 +20,7 @@ class BoundedQueue:
 
     def __init__(self, bound: int) -> None:
         self._bound = bound
-        self._items: deque[Columns] = deque()
+        self._items: deque[Item] = deque()
         self._taken = 0
         self.dropped = 0
         """Entries lost, at the bound or otherwise."""
@@ -24,20 +28,20 @@ class BoundedQueue:
     def __len__(self) -> int:
         return len(self._items) + self._taken
 
-    def append(self, item: Columns) -> None:
+    def append(self, item: Item) -> None:
         """Add *item*; at the bound the oldest entry goes."""
         if len(self._items) >= self._bound:
             self._items.popleft()
             self.dropped += 1
         self._items.append(item)
 
-    def take(self, limit: int) -> list[Columns]:
+    def take(self, limit: int) -> list[Item]:
         """Take the oldest entries, at most *limit*; `settle` says what became of them."""
         batch = [self._items.popleft() for _ in range(min(limit, len(self._items)))]
         self._taken = len(batch)
         return batch
 
-    def settle(self, unwritten: Sequence[Columns] = ()) -> None:
+    def settle(self, unwritten: Sequence[Item] = ()) -> None:
         """End what `take` began: *unwritten* entries go back to the front as far as the bound allows."""
         self._taken = 0
         room = max(0, self._bound - len(self._items))

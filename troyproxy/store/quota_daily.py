@@ -7,17 +7,20 @@ One row for each day and account, and accounts are made by operators only; days 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from sqlalchemy import Executable, Select, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Select, select
 
 from troyproxy.accounting.quota_board import DayUse
-from troyproxy.store.daily import NAME_CHARS, day_of
+from troyproxy.accounting.records import AttemptRecord, UsageRow
+from troyproxy.store.daily import DAY_S, NAME_CHARS, day_of
+from troyproxy.store.encoding import short
 from troyproxy.store.queue import Columns
 from troyproxy.store.tables import QUOTA_DAILY
+from troyproxy.store.upserting import Insert, insert
 
 Group = tuple[str, str, str]
 """Day, provider, account."""
@@ -29,25 +32,59 @@ RATE_LIMITED: Final = 429
 MOST_ACCOUNTS: Final = 10_000
 
 
-def quota_increments(rows: Sequence[Columns]) -> list[Columns]:
-    """Return what *rows* of ``usage_rows`` add, one entry for each group, in one order everywhere (as `daily` does)."""
-    found: dict[Group, dict[str, int]] = {}
+@dataclass(slots=True)
+class Asked:
+    """What the attempts at one account add: its columns of ``quota_daily``."""
+
+    requests: int = 0
+    rate_limited: int = 0
+    embeddings: int = 0
+    tokens: int = 0
+    told: int = 0
+
+    def add(self, attempts: Iterable[AttemptRecord], *, embedding: bool) -> None:
+        """Add attempts. One whose upstream gave no answer, or one that no quota may count, adds nothing."""
+        for attempt in attempts:
+            status, usage = attempt.status, attempt.usage
+            if status == RATE_LIMITED:
+                self.rate_limited += 1
+            elif status is not None and status < 400:
+                self.requests += 1
+                self.embeddings += embedding
+                if usage is not None and not usage.estimated:
+                    self.tokens += usage.input + usage.output
+                    self.told += 1
+
+
+NOTHING: Final = Asked()
+
+
+def quota_increments(rows: Iterable[UsageRow]) -> list[Columns]:
+    """Return what *rows* add, one entry for each group, in one order everywhere (as `daily` does)."""
+    alike: dict[tuple[bool, float, str, str], list[AttemptRecord]] = {}
     for row in rows:
-        for attempt in _attempts(row):
-            if (counted := _counted(attempt, embedding=row["route"] == EMBEDDINGS)) is not None:
-                sums = found.setdefault(_group(attempt), dict.fromkeys(COUNTS, 0))
-                for name, count in counted.items():
-                    sums[name] += count
-    return [{**dict(zip(KEYS, group, strict=True)), **found[group]} for group in sorted(found)]
+        embedding = row.route == EMBEDDINGS
+        for attempt in row.attempts:
+            names = embedding, attempt.started_at // DAY_S, attempt.provider, attempt.account
+            same = alike.get(names)
+            if same is None:
+                alike[names] = [attempt]
+            else:
+                same.append(attempt)
+    found: dict[Group, Asked] = {}
+    for (embedding, *_), same in alike.items():
+        found.setdefault(_group(same[0]), Asked()).add(same, embedding=embedding)
+    added = [(group, found[group]) for group in sorted(found) if found[group] != NOTHING]
+    return [{**dict(zip(KEYS, group, strict=True)), **_columns(asked)} for group, asked in added]
 
 
 @cache
-def quota_upsert(dialect: str) -> Executable:
+def quota_upsert(dialect: str) -> Insert:
     """Return the statement that adds an entry of `quota_increments` to its sum, or makes it."""
-    insert = sqlite.insert(QUOTA_DAILY) if dialect == "sqlite" else postgresql.insert(QUOTA_DAILY)
-    return insert.on_conflict_do_update(
+    adding = insert(dialect, QUOTA_DAILY)
+    return adding.on_conflict_do_update(
         index_elements=[QUOTA_DAILY.c[name] for name in KEYS],
-        set_={name: QUOTA_DAILY.c[name] + insert.excluded[name] for name in COUNTS},
+        set_={name: QUOTA_DAILY.c[name] + adding.excluded[name] for name in COUNTS},
     )
 
 
@@ -63,24 +100,9 @@ def day_use(row: Mapping[str, object]) -> DayUse:
     return DayUse(str(row["provider"]), str(row["account"]), **{name: int(str(row[name])) for name in COUNTS})
 
 
-def _attempts(row: Columns) -> Iterator[Mapping[str, object]]:
-    listed = row["attempts"]
-    return (attempt for attempt in listed if isinstance(attempt, Mapping)) if isinstance(listed, list) else iter(())
+def _group(attempt: AttemptRecord) -> Group:
+    return day_of(attempt.started_at), short(attempt.provider)[:NAME_CHARS], short(attempt.account)[:NAME_CHARS]
 
 
-def _group(attempt: Mapping[str, object]) -> Group:
-    day = day_of(float(str(attempt["started_at"])))
-    return day, str(attempt["provider"])[:NAME_CHARS], str(attempt["account"])[:NAME_CHARS]
-
-
-def _counted(attempt: Mapping[str, object], *, embedding: bool) -> dict[str, int] | None:
-    """Return what an attempt adds; None for one whose upstream gave no answer, or one that no quota may count."""
-    status, usage = attempt["status"], attempt["usage"]
-    if status == RATE_LIMITED:
-        return {"rate_limited": 1}
-    if not isinstance(status, int) or status >= 400:
-        return None
-    counted = {"requests": 1, "embeddings": int(embedding)}
-    if isinstance(usage, Mapping) and not usage.get("estimated"):
-        counted |= {"tokens": int(usage["input"]) + int(usage["output"]), "told": 1}
-    return counted
+def _columns(asked: Asked) -> Columns:
+    return {name: getattr(asked, name) for name in COUNTS}

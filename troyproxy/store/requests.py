@@ -12,11 +12,11 @@ from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select, true
 
 from troyproxy.accounting.pages import Page, Position, Wanted, position
 from troyproxy.accounting.past import AccountSum, Past
-from troyproxy.accounting.records import AttemptRecord, UsageRow, failovers, leaks
+from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.accounting.usage import Usage
 from troyproxy.store.database import Database
-from troyproxy.store.encoding import clean, maybe_short, plain, short
-from troyproxy.store.queue import BoundedQueue, Columns
+from troyproxy.store.encoding import clean
+from troyproxy.store.queue import BoundedQueue
 from troyproxy.store.tables import USAGE_ROWS
 
 MOST_SCANNED: Final = 50_000
@@ -34,7 +34,7 @@ class UsageJournal:
 
     def record(self, row: UsageRow) -> None:
         """Queue *row*; never waits, never raises."""
-        self._queue.append(as_columns(row))
+        self._queue.append(row)
         self._wake()
 
 
@@ -150,53 +150,6 @@ def _is_model(model: str) -> ColumnElement[bool]:
     provider, _, name = model.partition("/")
     served = and_(column.provider == provider, column.model == name)
     return or_(column.requested_model == model, column.model == model, served)
-
-
-def as_columns(row: UsageRow) -> Columns:
-    """Return *row* as it is stored: cleaned, and long texts cut."""
-    return {
-        "request_id": short(row.request_id),
-        "at": row.at,
-        "route": short(row.route),
-        "key_id": maybe_short(row.key_id),
-        "key_name": maybe_short(row.key_name),
-        "requested_model": short(row.requested_model),
-        "combo": maybe_short(row.combo),
-        "strategy": row.strategy,
-        "stream": row.stream,
-        "status": row.status,
-        "outcome": row.outcome,
-        "provider": maybe_short(row.provider),
-        "model": maybe_short(row.model),
-        "account": maybe_short(row.account),
-        "attempts": plain(row.attempts),
-        "skipped": plain(row.skipped),
-        "seed": str(row.seed),
-        "needs": plain(row.needs),
-        "est_tokens": row.est_tokens,
-        **_token_columns(row.usage),
-        "wasted": plain(row.wasted),
-        "cost_usd": row.cost_usd,
-        "duration_ms": row.duration_ms,
-        "overhead_ms": row.overhead_ms,
-        "first_token_ms": row.first_token_ms,
-        "trail": short(row.trail),
-        "adapted": short(row.adapted),
-        "tries": len(row.attempts),
-        "failovers": failovers(row.attempts),
-        "leaks": leaks(row.attempts),
-    }
-
-
-def _token_columns(usage: Usage | None) -> dict[str, int | bool | None]:
-    return {
-        "input_tokens": None if usage is None else usage.input,
-        "output_tokens": None if usage is None else usage.output,
-        "cached_tokens": None if usage is None else usage.cached,
-        "reasoning_tokens": None if usage is None else usage.reasoning,
-        "audio_tokens": None if usage is None else usage.audio,
-        "tokens_estimated": None if usage is None else usage.estimated,
-    }
 
 
 def _usage(row: Row[tuple[object, ...]]) -> Usage | None:

@@ -25,7 +25,7 @@ from troyproxy.store.batches import inserting
 from troyproxy.store.daily import Grouping
 from troyproxy.store.database import Database
 from troyproxy.store.pruning import Pruner, PruningPace
-from troyproxy.store.queue import BoundedQueue, Columns
+from troyproxy.store.queue import BoundedQueue, Item
 
 _log = logging.getLogger("troyproxy.store")
 
@@ -36,7 +36,7 @@ _REFUSED: Final = (IntegrityError, ValidationFailed)
 class Pace:
     """How the writer moves, in seconds of real time and in rows."""
 
-    linger_s: float = 0.02
+    linger_s: float = 0.03
     """How long a first row waits for company; with the commit, well inside the promised 50 ms."""
     retry_s: float = 0.1
     """First wait after a failure; doubled up to *retry_max_s*."""
@@ -161,7 +161,7 @@ class Writer:
             await self._prepare()
             self._prepared = True
 
-    async def _write(self, batches: Mapping[Table, list[Columns]]) -> None:
+    async def _write(self, batches: Mapping[Table, list[Item]]) -> None:
         """Write every batch in one transaction and empty it; with nothing to write, ping."""
         if not any(batches.values()):
             await self._database.ping()
@@ -173,7 +173,7 @@ class Writer:
         for rows in batches.values():
             rows.clear()
 
-    async def _write_singly(self, batches: Mapping[Table, list[Columns]]) -> None:
+    async def _write_singly(self, batches: Mapping[Table, list[Item]]) -> None:
         for table, rows in batches.items():
             while rows:
                 try:

@@ -1,4 +1,4 @@
-"""Every metric of the gateway as one table, and the instruments made from it. What feeds them is in ``metrics.py``.
+"""Every metric of the gateway as one table. What counts them is in ``counting.py``, what feeds them in ``metrics.py``.
 
 The table is what the documentation and the dashboards are checked against: a metric that is not here does not exist.
 """
@@ -11,7 +11,7 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 PREFIX: Final = "troyproxy_"
 Several = Literal["livesum", "livemax", "livemin"]
@@ -133,29 +133,6 @@ _TABLE: Final[Mapping[str, Declared]] = {
 
 DECLARED: Final[Mapping[str, Declared]] = MappingProxyType({PREFIX + name: row for name, row in _TABLE.items()})
 """Full name → what it is, in the order of the documentation."""
-
-
-@dataclass(frozen=True, slots=True)
-class Instruments:
-    """The metrics that events feed, by their names without the prefix."""
-
-    counters: Mapping[str, Counter]
-    gauges: Mapping[str, Gauge]
-    histograms: Mapping[str, Histogram]
-
-
-def instruments(registry: CollectorRegistry) -> Instruments:
-    """Return the declared metrics that events feed, made and registered in *registry*."""
-    kept = {name: row for name, row in _TABLE.items() if not row.at_scrape}
-    return Instruments(
-        counters={name: counter(name, registry) for name, row in kept.items() if row.kind is Kind.COUNTER},
-        gauges={name: gauge(name, registry) for name, row in kept.items() if row.kind is Kind.GAUGE},
-        histograms={
-            name: Histogram(PREFIX + name, row.help, row.labels, registry=registry, buckets=row.buckets)
-            for name, row in kept.items()
-            if row.kind is Kind.HISTOGRAM
-        },
-    )
 
 
 def counter(name: str, registry: CollectorRegistry) -> Counter:

@@ -142,27 +142,33 @@ class Live(Silent):
 
     def skipped(self, provider: str, reason: str) -> None:
         """A member was passed over."""
-        self.tell("skip", {"provider": provider, "reason": reason})
+        if self._watchers:
+            self.tell("skip", {"provider": provider, "reason": reason})
 
     def circuit_changed(self, provider: str, model: str, before: str, after: str) -> None:
         """A circuit changed its state."""
-        self.tell("circuit", {"provider": provider, "model": model, "from": before, "to": after})
+        if self._watchers:
+            self.tell("circuit", {"provider": provider, "model": model, "from": before, "to": after})
 
     def leaked(self, provider: str, model: str, leak_format: str, action: str) -> None:
         """A tool call leaked into text."""
-        self.tell("leak", {"provider": provider, "model": model, "format": leak_format, "action": action})
+        if self._watchers:
+            self.tell("leak", {"provider": provider, "model": model, "format": leak_format, "action": action})
 
     def adapted(self, provider: str, param: str, action: str) -> None:
         """A parameter was changed for a provider."""
-        self.tell("adapted", {"provider": provider, "param": param, "action": action})
+        if self._watchers:
+            self.tell("adapted", {"provider": provider, "param": param, "action": action})
 
     def auto_planned(self, plan: AutoPlan) -> None:
         """The auto engine made a plan."""
-        self.tell("auto", asdict(plan))
+        if self._watchers:
+            self.tell("auto", asdict(plan))
 
     def auto_excluded(self, provider: str, model: str, reason: str) -> None:
         """The auto engine leaves a candidate out for a while."""
-        self.tell("exclusion", {"provider": provider, "model": model, "reason": reason})
+        if self._watchers:
+            self.tell("exclusion", {"provider": provider, "model": model, "reason": reason})
 
     # --- what others tell ---
 

@@ -9,15 +9,17 @@ from __future__ import annotations
 import platform
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
-from troyproxy.accounting.usage import Usage
+from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.ports import AutoPlan, Clock, Failover
 from troyproxy.resilience.breaker import TRANSITIONS
-from troyproxy.telemetry.declared import DECLARED, instruments
+from troyproxy.telemetry.counting import Number, Spread
+from troyproxy.telemetry.declared import DECLARED
+from troyproxy.telemetry.instruments import Tally, instruments
 from troyproxy.telemetry.labels import (
     CLASSES,
     EXCLUSIONS,
@@ -43,8 +45,12 @@ CANCELLED: Final = "cancelled"
 HANDOFF: Final = "handoff"
 """Why tokens of a summary reached no client: they were for the next model."""
 CHANGES: Final = sorted({(str(before), str(after)) for (before, _), after in TRANSITIONS.items() if before != after})
-TRACE_ID: Final = 32
-_MAX_EXEMPLAR: Final = 64  # OpenMetrics allows 128 characters for all labels of an exemplar
+MOST_BOUND: Final = 4096
+"""Names, as they come, whose numbers are remembered; then they are looked up anew. Names can be invented by clients."""
+
+Names = tuple[object, ...]
+"""What an event says of itself, before it is made into label values."""
+Bound = TypeVar("Bound")
 
 
 class Metrics(Silent):
@@ -56,18 +62,33 @@ class Metrics(Silent):
     def __init__(self, labels: Labels, *, folder: Path | None = None) -> None:
         self.registry = CollectorRegistry()
         self._labels, self._folder = labels, folder
-        made = instruments(self.registry)
+        self._made = made = instruments(self.registry, several=folder is not None)
         self._counters, self._gauges, self._histograms = made.counters, made.gauges, made.histograms
+        self._inflight, self._upstream = (
+            made.gauges["inflight_requests"].of(),
+            made.histograms["upstream_duration_seconds"].of(),
+        )
+        # Which numbers an event counts in is worked out once for each set of names, until the configuration changes.
+        self._requests: dict[Names, Tally] = {}
+        self._attempts: dict[Names, Number] = {}
+        self._accounts: dict[Names, Number] = {}
+        self._gaps: dict[Names, Spread] = {}
         self._status, self._live = StatusCollector(labels), Live(labels)
         self.registry.register(self._status)
-        self._gauges["build_info"].labels(VERSION, platform.python_version()).set(1)
+        self._gauges["build_info"].of(VERSION, platform.python_version()).set(1)
         for before, after in CHANGES:
             # There from the start: of a counter that appears with its first event, Prometheus does not see that event.
-            self._counters["circuit_transitions_total"].labels(before, after)
+            self._counters["circuit_transitions_total"].of(before, after)
 
     def watch(self, source: StatusSource) -> None:
         """Ask *source* for the live state at each scrape."""
         self._status.source = source
+
+    def configured(self, before: Snapshot, after: Snapshot) -> None:
+        """A configuration came into force: what a name is called in a label may be another now."""
+        del before, after
+        for bound in (self._requests, self._attempts, self._accounts, self._gaps):
+            bound.clear()
 
     def render(self, accept: str) -> tuple[bytes, str]:
         """Return the metrics and their content type, Prometheus text or OpenMetrics as *accept* asks."""
@@ -88,26 +109,27 @@ class Metrics(Silent):
             await clock.sleep(REFRESH_S)
 
     def request_started(self) -> None:
-        self._gauges["inflight_requests"].inc()
+        self._inflight.inc()
 
     def request_finished(self, row: UsageRow) -> None:
-        self._gauges["inflight_requests"].dec()
-        self._count(
-            "requests_total",
-            self._labels.route(row.route),
-            self._labels.combo(row.combo),
-            "true" if row.stream else "false",
-            one_of(row.outcome, OUTCOMES),
-            status_label(row.status),
-        ).inc()
-        self._durations(row)
-        self._tokens(row)
-        self._wasted(row)
+        self._inflight.inc(-1)
+        names = row.route, row.combo, row.stream, row.outcome, row.status, row.provider, row.model
+        tally = self._requests.get(names)
+        if tally is None:
+            tally = _remember(self._requests, names, self._tally(row))
+        tally.add(row)
+        if row.wasted is not None:
+            self._wasted(row, row.wasted.total)
 
     def attempt_finished(self, attempt: AttemptRecord) -> None:
-        target = self._labels.target(attempt.provider, attempt.model)
-        self._count("attempts_total", *target, *_ending(attempt.outcome)).inc()
-        self._histograms["upstream_duration_seconds"].observe(_seconds(attempt.duration_ms))
+        names = attempt.provider, attempt.model, attempt.outcome
+        number = self._attempts.get(names)
+        if number is None:
+            target = self._labels.target(attempt.provider, attempt.model)
+            number = self._counters["attempts_total"].of(*target, *_ending(attempt.outcome))
+            _remember(self._attempts, names, number)
+        number.inc()
+        self._upstream.observe_ms(attempt.duration_ms)
 
     def failed_over(self, failover: Failover) -> None:
         labels = self._labels
@@ -127,7 +149,11 @@ class Metrics(Silent):
         self._count("circuit_transitions_total", word("state", before), word("state", after)).inc()
 
     def inflight_changed(self, provider: str, account: str, count: int) -> None:
-        self._gauges["account_inflight"].labels(*self._labels.account(provider, account)).set(count)
+        number = self._accounts.get((provider, account))
+        if number is None:
+            number = self._gauges["account_inflight"].of(*self._labels.account(provider, account))
+            _remember(self._accounts, (provider, account), number)
+        number.set(count)
 
     def leaked(self, provider: str, model: str, leak_format: str, action: str) -> None:
         target = self._labels.target(provider, model)
@@ -141,45 +167,34 @@ class Metrics(Silent):
 
     def auto_planned(self, plan: AutoPlan) -> None:
         combo = self._labels.combo(plan.name)
-        self._histograms["auto_score"].labels(combo).observe(plan.score)
+        self._histograms["auto_score"].of(combo).observe(plan.score)
         self._count("auto_picks_total", combo, *self._labels.target(plan.provider, plan.model)).inc()
         if plan.explored:
             self._count("auto_explorations_total", combo).inc()
-        self._gauges["auto_incident"].labels(combo).set(float(plan.incident))
+        self._gauges["auto_incident"].of(combo).set(float(plan.incident))
 
     def auto_excluded(self, provider: str, model: str, reason: str) -> None:
         target = self._labels.target(provider, model)
         self._count("auto_exclusions_total", *target, one_of(reason, EXCLUSIONS)).inc()
 
     def events_seen(self, provider: str, model: str, gaps_s: Sequence[float]) -> None:
-        gaps = self._histograms["inter_event_seconds"].labels(*self._labels.target(provider, model))
-        for gap_s in gaps_s:
-            gaps.observe(max(0.0, gap_s))
+        spread = self._gaps.get((provider, model))
+        if spread is None:
+            spread = self._histograms["inter_event_seconds"].of(*self._labels.target(provider, model))
+            _remember(self._gaps, (provider, model), spread)
+        spread.observe_all(gaps_s if min(gaps_s, default=0.0) >= 0.0 else [max(0.0, gap_s) for gap_s in gaps_s])
 
-    def _count(self, name: str, *labels: str) -> Counter:
-        return self._counters[name].labels(*labels)
+    def _count(self, name: str, *labels: str) -> Number:
+        return self._counters[name].of(*labels)
 
-    def _durations(self, row: UsageRow) -> None:
-        exemplar = _exemplar(row)
-        self._histograms["request_duration_seconds"].observe(_seconds(row.duration_ms), exemplar)
-        if row.overhead_ms is not None:
-            self._histograms["overhead_seconds"].observe(_seconds(row.overhead_ms))
-        if row.first_token_ms is not None:
-            waits = self._histograms["time_to_first_token_seconds"].labels(
-                *self._labels.target(row.provider, row.model)
-            )
-            waits.observe(_seconds(row.first_token_ms), exemplar)
+    def _tally(self, row: UsageRow) -> Tally:
+        labels, stream = self._labels, "true" if row.stream else "false"
+        ending = one_of(row.outcome, OUTCOMES), status_label(row.status)
+        request = labels.route(row.route), labels.combo(row.combo), stream, *ending
+        return Tally(self._made, request, labels.target(row.provider, row.model))
 
-    def _tokens(self, row: UsageRow) -> None:
-        target = self._labels.target(row.provider, row.model)
-        for kind, count in _kinds(row.usage):
-            self._count("tokens_total", *target, kind).inc(count)
-        if row.cost_usd is not None and row.cost_usd > 0:
-            self._count("cost_usd_total", *target).inc(row.cost_usd)
-
-    def _wasted(self, row: UsageRow) -> None:
-        """Share the row's wasted tokens out among the attempts that lost them; the counts sum to the row's."""
-        left = row.wasted.total if row.wasted is not None else 0
+    def _wasted(self, row: UsageRow, left: int) -> None:
+        """Share *left*, the row's wasted tokens, out among the attempts that lost them; the counts sum to the row's."""
         for attempt in row.attempts:
             unseen = attempt.outcome != OK or attempt.handoff
             lost = min(left, attempt.usage.total) if attempt.usage is not None and unseen else 0
@@ -193,25 +208,14 @@ class Metrics(Silent):
             self._count("wasted_tokens_total", *self._labels.target(provider, model), reason).inc(tokens)
 
 
-def _exemplar(row: UsageRow) -> dict[str, str]:
-    """Return where to look a request up: its trace where it has one, and its id."""
-    trace = {} if row.trace_id is None else {"trace_id": row.trace_id[:TRACE_ID]}
-    return {**trace, "request_id": row.request_id[:_MAX_EXEMPLAR]}
+def _remember(bound: dict[Names, Bound], names: Names, found: Bound) -> Bound:
+    if len(bound) >= MOST_BOUND:
+        bound.clear()
+    bound[names] = found
+    return found
 
 
 def _ending(outcome: str) -> tuple[str, str]:
     if outcome == OK:
         return OK, NONE
     return CANCELLED if outcome == CANCELLED else FAILED, one_of(outcome, CLASSES)
-
-
-def _kinds(usage: Usage | None) -> list[tuple[str, int]]:
-    """Return the kinds of tokens that are not zero."""
-    if usage is None:
-        return []
-    kinds = ("input", usage.input), ("output", usage.output), ("cached", usage.cached), ("reasoning", usage.reasoning)
-    return [(kind, count) for kind, count in kinds if count > 0]
-
-
-def _seconds(milliseconds: float) -> float:
-    return max(0.0, milliseconds / 1000)

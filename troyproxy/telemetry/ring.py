@@ -20,10 +20,12 @@ class RequestRing(Silent):
 
     def request_finished(self, row: UsageRow) -> None:
         """Keep *row*; at the bound the oldest one goes."""
-        self._rows.pop(row.request_id, None)
-        self._rows[row.request_id] = row
-        if len(self._rows) > self._size:
-            del self._rows[next(iter(self._rows))]
+        rows, request_id = self._rows, row.request_id
+        if request_id in rows:
+            del rows[request_id]  # so that it becomes the latest
+        rows[request_id] = row
+        if len(rows) > self._size:
+            del rows[next(iter(rows))]
 
     def find(self, request_id: str) -> UsageRow | None:
         """Return the row of this request while it is remembered."""
