@@ -49,12 +49,17 @@ class Client:
 
     def take(self, event: Event, size: int = 100) -> int:
         """Send one event, plain text by the shorter way, and return how many went out for it."""
+        bare = not event.keys() - {"id", "choices"} if isinstance(event, dict) else False
         plain = plain_text(event)
         if plain is None:
             return self._send(self.filter.feed(event, event, size))
         if self.filter.skim(*plain):
             return self._send([Out(event)])
-        return self._send(self.filter.feed_text(*plain, event, size, lambda: event))
+        if self.filter.swallows(plain[0]) and bare:
+            self.filter.swallow(*plain)
+            return 0
+        found = self.filter.feed_text(*plain, event, size, lambda: event)
+        return self._send([Out(event)] if found is None else found)
 
     def content(self, index: int = 0) -> str:
         """Return the text of one choice as the client sees it."""

@@ -105,14 +105,14 @@ def test_nothing_is_held_of_prose_and_a_spelling_until_it_is_refuted() -> None:
     assert [scanner.feed(text) for text in ("Hello, ", "use <fun", "ction", " x")] == [7, 11, 11, 22]
 
 
-def test_blanks_are_held_but_not_suspicious() -> None:
+def test_blanks_are_held() -> None:
     scanner = Scanner(LAMP_ASKED)
     scanner.feed(" \n")
-    assert (scanner.holding, scanner.suspicious) == (True, False)
+    assert scanner.holding
     scanner.feed("<to")
-    assert (scanner.holding, scanner.suspicious) == (True, True)
+    assert scanner.holding
     scanner.feed("p>")
-    assert (scanner.holding, scanner.suspicious) == (False, False)
+    assert not scanner.holding
 
 
 def test_after_the_end_text_passes_and_ending_twice_does_no_harm() -> None:

@@ -3,13 +3,21 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from troyproxy.leaks import openers
+from troyproxy.leaks.asked import Asked
 from troyproxy.leaks.formats import canonical
+from troyproxy.leaks.scanner import scan
 from troyproxy.leaks.table import Look, Row, Sort, Table, Tier
-from troyproxy.leaks.tables import CLASSIC, INNER, TAIL, spelled, tables
+from troyproxy.leaks.tables import CLASSIC, INNER, TAIL, is_unsigned, spelled, tables
 
 ALL = tables()
+UNSIGNED = (
+    *("get_weather", "assistant", "call:", "functions.", "print", "tool_code", "commentary to=", ">>>", "json"),
+    *(" ", "\n", "\n\n", ":", "=", "~~~", '"city": "Oslo"', "}", ")", "The lamp ", ">", "|", "\uff5c", "\u2581"),
+)
 
 
 @pytest.mark.parametrize("table", [ALL.prose, ALL.lead, INNER, TAIL, CLASSIC])
@@ -44,6 +52,17 @@ def test_what_is_held_to_recognise_an_opener_is_short() -> None:
 def test_openers_of_special_tokens_are_of_tier_s() -> None:
     special = {row.text for row in openers.openers() if row.tier is Tier.SPECIAL}
     assert {row.text for row in openers.openers() if "|" in row.text or "antml" in row.text} <= special
+
+
+def test_every_spelling_that_counts_has_a_sign_by_which_a_text_without_any_is_passed() -> None:
+    rows = [*ALL.lead.rows.values(), *TAIL.rows.values(), *CLASSIC.rows.values()]
+    assert [row.text for row in rows if is_unsigned(row.text) and row.sort is not Sort.ROLE] == []
+
+
+@given(st.lists(st.sampled_from(UNSIGNED), max_size=9).map("".join), st.booleans())
+def test_a_text_without_a_sign_is_no_leak(text: str, structured: bool) -> None:
+    assert is_unsigned(text)
+    assert scan(text, Asked(names=frozenset({"get_weather", "json"})), structured=structured) is None
 
 
 def test_the_search_in_prose_finds_every_spelling_and_every_beginning_of_one() -> None:

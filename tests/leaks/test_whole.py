@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.leaks.chunks import CALL, LEAK, WEATHER, Event
+from troyproxy.leaks import gate as gating
 from troyproxy.leaks.asked import Asked
+from troyproxy.leaks.gate import LeakGate
 from troyproxy.leaks.modes import LeakAction, LeakMode
 from troyproxy.leaks.options import Options, Scope
 from troyproxy.leaks.policy import Leak, Policy
@@ -108,3 +112,38 @@ def test_a_call_longer_than_the_bound_is_suppressed() -> None:
     long = '<function=get_weather>{"city": "' + "x" * 200 + '"}</function>'
     answer, told = run(body(long), LeakMode.REPAIR, options=Options(call_chars=100))
     assert (answer, told) == (body(""), [Leak(0, "F01", LeakAction.SUPPRESSED)])
+
+
+@given(
+    st.sampled_from(["Hello", "(Hi)", "", None, LEAK, "So:\n" + LEAK, "<tool_call>", [{"type": "text", "text": LEAK}]]),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "tool_calls": st.sampled_from([None, [], CALL, [{"function": {"name": "get_weather"}}], "x"]),
+            "function_call": st.sampled_from([None, FUNCTION]),
+            "reasoning": st.sampled_from([None, "", "hm", "<|tool_call_end|>hm"]),
+        },
+    ),
+    st.sampled_from(LeakMode),
+)
+def test_what_the_gate_found_plain_is_not_changed(content: object, message: dict[str, Any], mode: LeakMode) -> None:
+    policy, told = Policy(mode, WEATHER, Options(), "req_1"), list[Leak]()
+    gate, answer = LeakGate(policy), body(content, **message)
+    gate.judge(answer, can_reject=False)
+    if gate.plain:
+        assert (guarded(answer, policy, told.append), told) == (None, [])
+    else:
+        assert (
+            not policy.edits
+            or content not in ("Hello", "(Hi)", "", None)
+            or any(message.values())
+            or mode is LeakMode.OFF
+        )
+
+
+def test_more_choices_than_are_watched_are_not_plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gating, "MAX_CHOICES", 1)
+    answer, gate = body("Hello (all)"), LeakGate(Policy(LeakMode.AUTO, WEATHER))
+    answer["choices"] = [*answer["choices"], {**answer["choices"][0], "index": 1}]
+    gate.judge(answer, can_reject=False)
+    assert not gate.plain

@@ -1,11 +1,45 @@
 from __future__ import annotations
 
+import json
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.proxy.rig import DONE, delta, event, finish, role, usage
 from troyproxy.accounting.usage import Usage
 from troyproxy.proxy.tally import MAX_CHOICES, Tally, choices_of, forwardable, is_ping
 from troyproxy.wire.sse import Frame, FrameDecoder
+
+REPORT: st.SearchStrategy[object] = st.none() | st.just({"prompt_tokens": 3, "completion_tokens": 2}) | st.just({})
+DELTA: st.SearchStrategy[object] = st.sampled_from(
+    [{}, {"content": "x"}, {"content": 'of "usage"'}, {"tool_calls": [{}]}, {"reasoning": "y"}, None]
+)
+CHOICE = st.fixed_dictionaries(
+    {},
+    optional={
+        "index": st.integers(-1, 2) | st.just("0"),
+        "delta": DELTA,
+        "finish_reason": st.sampled_from([None, "", "stop", 1]),
+        "usage": REPORT,
+    },
+)
+EVENT = st.fixed_dictionaries(
+    {},
+    optional={
+        "choices": st.lists(CHOICE | st.none(), max_size=2) | st.none(),
+        "error": st.sampled_from([None, "", "no", {}, {"message": "no"}]),
+        "usage": REPORT | st.just("x"),
+        "x_groq": st.none() | st.just({"id": "g"}) | st.fixed_dictionaries({"usage": REPORT}),
+    },
+)
+TEXTS = EVENT.map(json.dumps) | st.sampled_from(["{}", "{oops", "[DONE]", "junk", '{"choices":[{"logprobs":NaN}]}'])
+RAW = st.builds(
+    lambda head, text, end: f"{head}data: {text}{end}".encode(),
+    st.sampled_from(["", "", "", "event: ping\n", "event: x\n"]),
+    TEXTS,
+    st.sampled_from(["\n\n", "\n\n", "\r\n\r\n", ""]),
+)
 
 
 def _frames(*parts: bytes) -> list[Frame]:
@@ -110,3 +144,40 @@ def test_what_keeps_a_connection_alive_and_what_may_be_forwarded(raw: bytes, pin
 )
 def test_how_many_choices_a_request_asks_for(count: object, choices: int) -> None:
     assert choices_of({"n": count}) == choices
+
+
+@given(st.lists(RAW, max_size=6), st.sampled_from([1, 2]), st.integers(1, 3))
+def test_what_is_passed_on_at_a_glance_is_what_a_closer_look_passes(raws: list[bytes], choices: int, size: int) -> None:
+    quick, close = Tally(choices=choices), Tally(choices=choices)
+    for tally in (quick, close):
+        tally.see(_frames(delta("a"))[0], whole=True)
+    frames = [_frames(raw)[0] for raw in raws]
+    for at in range(0, len(frames), size):
+        passed = quick.pass_on(frames[at : at + size])
+        for frame in frames[at : at + size]:
+            close.see(frame, whole=False)
+            assert not passed or forwardable(frame)
+            if not passed:
+                quick.see(frame, whole=False)
+    assert _state(quick) == _state(close)
+
+
+def _state(tally: Tally) -> tuple[object, ...]:
+    told = (tally.usage, tally.error, tally.done, tally.events, tally.dropped, tally.malformed)
+    return (*told, tally.finished, tally.output)
+
+
+def test_before_there_was_output_nothing_is_passed_on_at_a_glance() -> None:
+    tally = Tally()
+    assert (tally.pass_on(_frames(delta("a"))), tally.events) == (False, 0)
+
+
+def test_deltas_of_a_known_choice_are_passed_on_at_a_glance_even_with_a_null_usage() -> None:
+    tally = _tally(delta("a"), whole=True)
+    unused = event({"choices": [{"index": 0, "delta": {"content": "b"}, "finish_reason": None}], "usage": None})
+    assert (tally.pass_on(_frames(delta("b"), unused)), tally.events) == (True, 3)
+
+
+def test_one_frame_that_must_be_read_leaves_all_of_a_read_to_a_closer_look() -> None:
+    tally = _tally(delta("a"), whole=True)
+    assert (tally.pass_on(_frames(delta("b"), finish())), tally.events) == (False, 1)

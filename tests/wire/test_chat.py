@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troyproxy.wire import chat
-from troyproxy.wire.chat import Content
 from troyproxy.wire.sse import FrameDecoder
 
 NAMES = st.sampled_from(
@@ -36,11 +35,15 @@ def delta(finish: object = None, **fields: object) -> dict[str, object]:
     return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish}]}
 
 
+def outputs(event: object) -> list[bool]:
+    return [chat.has_output(choice) for _, choice in chat.choices_in(event)]
+
+
 @given(JSON)
 def test_no_shape_of_json_raises(value: object) -> None:
     results = (
-        chat.has_output(value) is (chat.content_of(value) is not Content.NOTHING),
-        chat.finished_choices(value) <= chat.seen_choices(value),
+        isinstance(outputs(value), list),
+        chat.failed_call(value) in {None, *chat.FAILED_CALLS},
         isinstance(chat.delta_texts(value), list),
         isinstance(chat.error_message(chat.error_of(value)), str),
         isinstance(chat.error_message(value), str),
@@ -66,7 +69,7 @@ def test_no_shape_of_json_raises(value: object) -> None:
     ],
 )
 def test_a_non_empty_delta_is_output(fields: dict[str, object]) -> None:
-    assert chat.content_of(delta(**fields)) is Content.OUTPUT
+    assert outputs(delta(**fields)) == [True]
 
 
 @pytest.mark.parametrize(
@@ -86,26 +89,26 @@ def test_a_non_empty_delta_is_output(fields: dict[str, object]) -> None:
     ],
 )
 def test_a_preamble_is_no_output(event: object) -> None:
-    assert not chat.has_output(event)
+    assert not any(outputs(event))
 
 
-def test_a_finish_reason_is_output_of_its_own() -> None:
-    assert chat.content_of(delta(finish="stop")) is Content.FINISH
+def test_a_finish_reason_alone_is_no_output() -> None:
+    assert outputs(delta(finish="stop")) == [False]
 
 
 def test_legacy_text_is_output() -> None:
-    assert chat.has_output({"choices": [{"index": 0, "text": "x", "finish_reason": None}]})
+    assert outputs({"choices": [{"index": 0, "text": "x", "finish_reason": None}]}) == [True]
 
 
-def test_output_in_any_choice_counts() -> None:
-    assert chat.has_output({"choices": [{"delta": {"role": "assistant"}}, {"delta": {"content": "x"}}]})
+def test_each_choice_is_looked_at() -> None:
+    assert outputs({"choices": [{"delta": {"role": "assistant"}}, {"delta": {"content": "x"}}]}) == [False, True]
 
 
 def test_choices_are_told_apart_by_index_or_else_position() -> None:
     event = {
         "choices": [{"index": 3, "finish_reason": "stop"}, {"delta": {}}, {"index": True, "finish_reason": "length"}]
     }
-    assert (chat.seen_choices(event), chat.finished_choices(event)) == ({3, 1, 2}, {3, 2})
+    assert [index for index, _ in chat.choices_in(event)] == [3, 1, 2]
 
 
 def test_content_deltas_come_with_their_index() -> None:

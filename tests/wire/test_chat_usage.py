@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troyproxy.wire import chat
+from troyproxy.wire import chat, splice
 from troyproxy.wire.sse import Frame, FrameDecoder
 
 NAMES = st.sampled_from(["choices", "delta", "content", "index", "finish_reason", "error", "usage"])
@@ -63,3 +63,10 @@ def test_a_comment_passes() -> None:
 def test_an_event_without_usage_is_the_same_object() -> None:
     event: dict[str, object] = {"choices": []}
     assert chat.strip_usage(event) is event
+
+
+@given(JSON)
+def test_a_tight_null_usage_is_cut_as_by_the_grammar(value: object) -> None:
+    members = {"choices": [value], "usage": None, "x": value}
+    text = json.dumps(members, separators=(",", ":"))
+    assert chat.drop_usage(frame(text)) == frame(splice.edit(text.encode(), {}, ("usage",)).decode())

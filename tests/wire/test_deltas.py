@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troyproxy.wire.deltas import plain_text
+from troyproxy.wire.deltas import is_bare_text, passing_choice, plain_text, without_null_usage
 
 
 def event(delta: object, *more: object, **beside: object) -> bytes:
@@ -56,3 +56,63 @@ def test_every_other_event_is_left_to_a_closer_look(data: bytes) -> None:
 def test_odd_deltas_never_raise(value: Any) -> None:  # noqa: ANN401 -- any JSON
     found = plain_text(event({"content": value}))
     assert found == ((1, value) if isinstance(value, str) else None)
+
+
+@pytest.mark.parametrize("beside", [{}, {"finish_reason": None}, {"finish_reason": ""}, {"usage": None}])
+def test_a_piece_of_anything_in_one_choice_passes(beside: dict[str, Any]) -> None:
+    assert passing_choice(event({"reasoning": "hm", "tool_calls": [{}]}, **beside)) == 1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        event({"content": "x"}, finish_reason="stop"),
+        event({"content": "x"}, usage={}),
+        event({"content": "x"}, {"index": 0, "delta": {}}),
+        b'{"choices":[{"index":0}],"usage":{}}',
+        b'{"choices":[{"index":0}],"error":"no"}',
+        b'{"choices":[{"index":0}],"x_groq":{"usage":{}}}',
+        b'{"choices":[]}',
+        b'{"choices":[{"index":0}]',
+        b"[" * 100_000,
+    ],
+)
+def test_what_says_something_about_the_stream_does_not_pass(data: bytes) -> None:
+    assert passing_choice(data) == -1
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"choices":[{"index":0}],"usage": null}',
+        b'{"choices":[{"index":0,"usage":null}],"usage":null}',
+        b'{"choices":[{"index":0,"usage":null}]}',
+        b'{"choices":[],"usage":null}',
+        b'{"choices":[{"index":0}],"usage":null',
+        b'{"a":' + b"[" * 100_000 + b',"usage":null',
+    ],
+)
+def test_a_null_usage_that_is_no_plain_member_is_left_to_a_closer_look(data: bytes) -> None:
+    assert without_null_usage(data) is None
+
+
+def test_a_plain_null_usage_is_cut_out() -> None:
+    assert without_null_usage(b'{"choices":[{"index":0}],"usage":null,"x":1}') == b'{"choices":[{"index":0}],"x":1}'
+
+
+@pytest.mark.parametrize(
+    ("data", "bare"),
+    [
+        (event({"content": "x", "refusal": None}), True),
+        (b'{"choices":[{"delta":{"content":"x"}}],"created":1,"obfuscation":"a","usage":null,"error":null}', True),
+        (event({"content": "x", "annotations": []}), False),
+        (event({"content": "x", "refusal": "no"}), False),
+        (event({"content": "x", "role": "assistant"}), False),
+        (event({"content": "x"}, finish_reason="stop"), False),
+        (b'{"choices":[{"delta":{"content":"x"}}],"timings":{}}', False),
+        (b'{"choices":[{"delta":{"content":"x"}}],"usage":{}}', False),
+        (b"[" * 100_000, False),
+    ],
+)
+def test_an_event_is_bare_when_it_says_nothing_but_its_text(data: bytes, bare: bool) -> None:
+    assert is_bare_text(data) is bare

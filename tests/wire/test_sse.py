@@ -25,7 +25,21 @@ CHINESE = (
 ).encode()
 TEXT = st.lists(
     st.sampled_from(
-        [b"\r", b"\n", b"\r\n", b"\n\n", b"data:", b"data: ", b"data", b"event: e", b":", b" ", b"x", b"\xe5"]
+        [
+            b"\r",
+            b"\n",
+            b"\r\n",
+            b"\n\n",
+            b"data:",
+            b"data: ",
+            b"data: {",
+            b"data",
+            b"event: e",
+            b":",
+            b" ",
+            b"x",
+            b"\xe5",
+        ]
     )
 ).map(b"".join)
 
@@ -52,6 +66,21 @@ def reference(stream: bytes) -> list[bytes]:
 def test_a_cut_anywhere_changes_nothing(cut: int) -> None:
     decoder = FrameDecoder()
     assert decoder.feed(CHINESE[:cut]) + decoder.feed(CHINESE[cut:], last=True) == decode(CHINESE)
+
+
+def test_a_read_of_whole_events_keeps_their_bytes() -> None:
+    one, two = b'data: {"a":1}\n\n', b'data: {"b":2}\n\n'
+    (frame,) = FrameDecoder().feed(one)
+    assert frame.raw is one
+    assert FrameDecoder().feed(one + two) == [Frame(one, one[6:-2]), Frame(two, two[6:-2])]
+
+
+@pytest.mark.parametrize(
+    "tail", [b"data: {", b"\n", b": hm\n\n", b"data: {\ndata: }\n\n", b"data: {}\r\n\r\n", b"data: [DONE]\n\n"]
+)
+def test_a_read_that_is_more_than_plain_events_is_cut_by_the_grammar(tail: bytes) -> None:
+    stream = b'data: {"a":1}\n\n' + tail
+    assert decode(stream) == decode(b": x\n\n" + stream)[1:]
 
 
 def test_one_byte_per_read_changes_nothing() -> None:

@@ -21,7 +21,7 @@ def asked(payload: Mapping[str, object], options: Options = _DEFAULT) -> Asked |
     `scrub_when_none` and `scrub_with_history` arm it for special tokens in these two cases. Tools without a name
     (built-in ones) arm the guard for special tokens.
     """
-    if not isinstance(payload, Mapping):
+    if not isinstance(payload, dict):
         return None
     offered = [*_allowed(payload, "tools", "tool_choice"), *_allowed(payload, "functions", "function_call")]
     if offered:
@@ -54,7 +54,7 @@ def _scrubbing(payload: Mapping[str, object], schemas: Mapping[str, Mapping[str,
 
 def _allowed(payload: Mapping[str, object], field: str, choice_field: str) -> list[object]:
     choice = payload.get(choice_field)
-    if isinstance(choice, Mapping):
+    if isinstance(choice, dict):
         choice = choice.get("type")
     return _list(payload, field) if choice != "none" else []
 
@@ -68,56 +68,54 @@ def _schemas(tools: list[object]) -> dict[str, Mapping[str, object]]:
     """Name and arguments schema of each tool; a name given twice keeps its first schema."""
     found: dict[str, Mapping[str, object]] = {}
     for tool in tools:
-        for name, schema in _named(tool):
-            found.setdefault(name, schema)
+        if not isinstance(tool, dict):
+            continue
+        for holder in (tool, tool.get("function"), tool.get("custom")):
+            if holder is None:
+                continue
+            name = _name(holder)
+            if name is not None and name not in found:
+                schema = holder.get("parameters")
+                found[name] = schema if isinstance(schema, dict) else {}
     return found
 
 
-def _named(tool: object) -> Iterator[tuple[str, Mapping[str, object]]]:
-    if isinstance(tool, Mapping):
-        for holder in (tool, tool.get("function"), tool.get("custom")):
-            name = _name(holder)
-            if name and isinstance(holder, Mapping):
-                schema = holder.get("parameters")
-                yield name, schema if isinstance(schema, Mapping) else {}
-
-
 def _name(holder: object) -> str | None:
-    name = holder.get("name") if isinstance(holder, Mapping) else None
+    name = holder.get("name") if isinstance(holder, dict) else None
     return name if isinstance(name, str) and name else None
 
 
 def _forced(payload: Mapping[str, object]) -> str | None:
     choice = payload.get("tool_choice")
-    if isinstance(choice, Mapping):
+    if isinstance(choice, dict):
         return _name(choice.get("function")) or _name(choice.get("custom")) or _name(choice)
     return _name(payload.get("function_call"))
 
 
 def _barred(payload: Mapping[str, object], offered: list[object], schemas: Mapping[str, object]) -> frozenset[str]:
     """Return the declared tools that a call from text must not be of."""
-    custom = {_name(tool.get("custom")) for tool in offered if isinstance(tool, Mapping)}
+    custom = {_name(tool["custom"]) for tool in offered if isinstance(tool, dict) and "custom" in tool}
     choice = payload.get("tool_choice")
-    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+    if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
         nested = choice.get("allowed_tools")
-        allowed = _schemas(_list(nested if isinstance(nested, Mapping) else choice, "tools"))
+        allowed = _schemas(_list(nested if isinstance(nested, dict) else choice, "tools"))
         custom |= schemas.keys() - allowed.keys()
     return frozenset(name for name in custom if name is not None)
 
 
 def _json_answer(payload: Mapping[str, object]) -> bool:
     wanted = payload.get("response_format")
-    kind = wanted.get("type") if isinstance(wanted, Mapping) else None
+    kind = wanted.get("type") if isinstance(wanted, dict) else None
     return isinstance(kind, str) and kind in _JSON_FORMATS
 
 
 def _called(payload: Mapping[str, object]) -> Iterator[str]:
     """Yield the names of the tools that were called earlier in the conversation."""
     for message in _list(payload, "messages"):
-        if not isinstance(message, Mapping):
+        if not isinstance(message, dict):
             continue
         calls = message.get("tool_calls")
-        made = [call.get("function") for call in calls if isinstance(call, Mapping)] if isinstance(calls, list) else []
+        made = [call.get("function") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
         result = message if message.get("role") in ("tool", "function") else None
         for holder in (*made, message.get("function_call"), result):
             if name := _name(holder):

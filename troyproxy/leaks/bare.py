@@ -14,6 +14,7 @@ from troyproxy.leaks.names import is_declared
 from troyproxy.leaks.table import Follow, Look
 
 _WORDS: Final = ("functools[", "print(", "python(", "tool_code\n", "commentary to=")
+_LONGEST: Final = max(map(len, _WORDS))
 _BEFORE: Final = ("", "functions.", "default_api.", "tools.", "call:", "function")
 _CODE: Final = "default_api."
 _INFOS: Final = frozenset(
@@ -43,12 +44,13 @@ def bare_head(raw: str, canon: str, index: int, names: AbstractSet[str], *, fenc
         return _wrapped(raw, canon, index)
     if canon[index] == ">":
         return _functionary(raw, canon, index, names)
-    for word in _WORDS:
-        look = starts(canon, index, word)
-        if look is Look.YES:
-            return _after_word(raw, canon, index + len(word), word, names)
-        if look is Look.MORE:
-            return MORE
+    if len(canon) - index < _LONGEST or canon.startswith(_WORDS, index):
+        for word in _WORDS:
+            look = starts(canon, index, word)
+            if look is Look.YES:
+                return _after_word(raw, canon, index + len(word), word, names)
+            if look is Look.MORE:
+                return MORE
     return _named(raw, canon, index, names, fenced=fenced)
 
 

@@ -59,7 +59,7 @@ class ChoiceWatch:
 
     def skim(self, text: str) -> bool:
         """Read the next text if nothing is open and one look shows that it is clean; otherwise it was not read."""
-        if self._settled or self.clean != self.fed or not self._scanner.skim(text):
+        if not self._scanner.skim(text):  # nor does it where its text has ended, or some of it is undecided
             return False
         self.fed += len(text)
         self.clean = self.fed

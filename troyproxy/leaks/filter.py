@@ -21,7 +21,7 @@ from troyproxy.leaks.pieces import Piece, is_error, pieces
 from troyproxy.leaks.policy import Leak, Policy
 from troyproxy.leaks.repair import suppressed_reason
 from troyproxy.leaks.thoughts import Thought, Thoughts
-from troyproxy.leaks.waiting import Held, Out, Span, changed
+from troyproxy.leaks.waiting import Held, HeldText, Out, Span, changed
 
 T = TypeVar("T")
 
@@ -35,35 +35,45 @@ class LeakFilter(Generic[T]):
     """One per streamed answer; *tell* hears of each leak once, as soon as it is known what is done about it."""
 
     def __init__(self, policy: Policy, tell: Callable[[Leak], None]) -> None:
-        self._policy, self._tell = policy, tell
+        self._policy, self._tell, self._edits = policy, tell, policy.edits
         self._choices: dict[int, ChoiceWatch] = {}
         self._thoughts: dict[tuple[int, str], Thoughts] = {}
+        """Reasoning that may be open."""
         self._genuine: dict[int, GenuineCalls] = {}
         self._told: set[tuple[int, str]] = set()
         self._roles: set[int] = set()
         self._called: set[int] = set()
         """Choices whose repaired calls went out."""
-        self._held: deque[Held[T]] = deque()
+        self._held: deque[Held[T] | HeldText[T]] = deque()
         self._bytes = 0
-        self._pensive = False
-        """The latest events brought reasoning, which may be open."""
         self._envelope: Event = {}
         self._given_up = not policy.watches
 
     def skim(self, index: int, text: str) -> bool:
-        """Whether an event that brings nothing but *text* in one choice goes out now, as it is; else `feed` it."""
+        """Whether an event that brings nothing but *text* in one choice goes out now, as it is; else `feed_text` it."""
         if self._given_up:
             return True
-        if self._held or self._pensive:
+        if self._held or self._thoughts:
             return False
         watch = self._choices.get(index)
         return watch is not None and watch.skim(text)
+
+    def swallows(self, index: int) -> bool:
+        """Whether the text of a choice is dropped: `swallow` that of an event that would tell nothing without it."""
+        watch = self._choices.get(index)
+        if watch is None or watch.evidence is None or self._given_up:
+            return False
+        return self._edits and not self._held and not self._thoughts
+
+    def swallow(self, index: int, text: str) -> None:
+        """Read *text*, and let the whole event go."""
+        self._choices[index].take(text)
 
     def feed(self, event: object, item: T, size: int) -> list[Out[T]]:
         """Take one decoded event, of *size* bytes; return what goes out now."""
         if self._given_up or not isinstance(event, dict):
             return [*self._let_go(), Out(item)]
-        held = Held(item, dict, size, loaded=event)
+        held = Held(item, event, size)
         for piece in pieces(event):
             self._see(piece, held)
         if is_error(event):
@@ -72,17 +82,24 @@ class LeakFilter(Generic[T]):
             self._envelope = event
         return self._queue(held)
 
-    def feed_text(self, index: int, text: str, item: T, size: int, load: Callable[[], Event]) -> list[Out[T]]:
-        """Do the same with an event that brings nothing but *text*, and that `skim` left; *load* decodes it."""
-        held = Held(item, load, size, plain=True)
-        watch = self._watch(index)
-        if watch is not None:
-            self._read(index, text, watch, held)
-            self._tell_of(index, watch)
-        return self._queue(held)
+    def feed_text(self, index: int, text: str, item: T, size: int, load: Callable[[], Event]) -> list[Out[T]] | None:
+        """Do the same with an event that brings nothing but *text*, and that `skim` left; *load* decodes it.
 
-    def _queue(self, held: Held[T]) -> list[Out[T]]:
-        if not self._policy.edits:
+        None: it goes out now, as it is.
+        """
+        watch = self._watch(index)
+        if watch is None or self._thoughts:
+            return self.feed(load(), item, size)
+        start = watch.fed
+        watch.take(text)
+        self._tell_of(index, watch)
+        clean = watch.clean == watch.fed and watch.evidence is None
+        if not self._edits or (clean and not self._held):
+            return None
+        return self._queue(HeldText(item, load, size, watch, index, start, watch.fed))
+
+    def _queue(self, held: Held[T] | HeldText[T]) -> list[Out[T]]:
+        if not self._edits:
             return [Out(held.item)]
         self._held.append(held)
         self._bytes += held.size
@@ -140,14 +157,13 @@ class LeakFilter(Generic[T]):
         thought = Thought(index, name, text)
         thoughts.take(thought)
         held.thoughts.append(thought)
-        self._pensive = True
         self._tell_of_thoughts(index, name, thoughts)
 
     def _end_thoughts(self, index: int, held: Held[T] | None) -> list[Event]:
         late: list[Event] = []
-        self._pensive = False
-        for (at, name), thoughts in self._thoughts.items():
-            if at == index and (left := thoughts.finish()):
+        for at, name in [key for key in self._thoughts if key[0] == index]:
+            thoughts = self._thoughts.pop((at, name))
+            if left := thoughts.finish():
                 late.append(edits.delta(held.event if held is not None else self._envelope, index, {name: left}))
             self._tell_of_thoughts(at, name, thoughts)
         if held is not None:
@@ -157,7 +173,7 @@ class LeakFilter(Generic[T]):
     def _tell_of_thoughts(self, index: int, name: str, thoughts: Thoughts) -> None:
         if thoughts.found is not None and (index, name) not in self._told:
             self._told.add((index, name))
-            action = LeakAction.SUPPRESSED if self._policy.edits else LeakAction.OBSERVED
+            action = LeakAction.SUPPRESSED if self._edits else LeakAction.OBSERVED
             self._tell(Leak(index, thoughts.found, action))
 
     def _tell_of(self, index: int, watch: ChoiceWatch) -> None:
@@ -176,24 +192,30 @@ class LeakFilter(Generic[T]):
                 watch.finish(None, self._id_of(self._envelope), whole=whole)
                 late += self._calls(index, watch, self._envelope)
             self._tell_of(index, watch)
-        return late if self._policy.edits else []
+        return late if self._edits else []
 
     def _release(self) -> Iterator[Out[T]]:
         while self._held and self._held[0].ready:
             held = self._held.popleft()
             self._bytes -= held.size
-            yield from self._edited(held)
+            if isinstance(held, HeldText):
+                yield from self._edited_text(held)
+            else:
+                yield from self._edited(held)
 
     def _let_go(self) -> list[Out[T]]:
         """Let everything out as it came: too much is held to wait any longer."""
         held, self._held, self._bytes = list(self._held), deque(), 0
         return [Out(each.item) for each in held]
 
+    def _edited_text(self, held: HeldText[T]) -> Iterator[Out[T]]:
+        kept = held.kept
+        event = None if kept is None else edits.cut_text(held.load(), held.index, kept)
+        if event is None or not edits.is_silent(event):
+            yield Out(held.item, event)
+
     def _edited(self, held: Held[T]) -> Iterator[Out[T]]:
         yield from (Out(None, event) for event in held.before)
-        if held.plain and not held.cut:
-            yield Out(held.item)
-            return
         event = changed(held)
         for end in held.ends:
             ahead, event = self._ended(end, event)

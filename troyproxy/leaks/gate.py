@@ -14,9 +14,10 @@ from typing import Final
 from troyproxy.leaks.choice_watch import ChoiceWatch
 from troyproxy.leaks.filter import MAX_CHOICES
 from troyproxy.leaks.modes import LeakAction, LeakMode
-from troyproxy.leaks.options import Exhausted, Unrepairable
+from troyproxy.leaks.options import Exhausted, Options, Unrepairable
 from troyproxy.leaks.pieces import Piece, is_error, pieces
 from troyproxy.leaks.policy import Leak, Policy
+from troyproxy.leaks.tables import is_unsigned
 
 _QUIET_EVENTS: Final = 64
 """Role-only and empty chunks; then the walk's own bound is to decide."""
@@ -36,11 +37,13 @@ class LeakGate:
     """One per attempt."""
 
     def __init__(self, policy: Policy) -> None:
-        self._policy = policy
+        self._policy, self._edits = policy, policy.edits
         self._choices: dict[int, ChoiceWatch] = {}
         self._said = False
         """Output that is no part of a leak: from here on the client has an answer."""
         self._events = self._quiet = 0
+        self.plain = False
+        """A whole answer was judged, and there is nothing in it that the guard changes."""
 
     @property
     def leak(self) -> Leak | None:
@@ -60,7 +63,7 @@ class LeakGate:
 
     def feed(self, event: object, can_reject: bool) -> GateVerdict:  # noqa: FBT001 -- the gates' protocol
         """Take one decoded chunk of a stream."""
-        if not self._policy.edits or self._said:
+        if not self._edits or self._said:
             return GateVerdict.PASS
         self._events += 1
         spoke = False
@@ -74,15 +77,21 @@ class LeakGate:
 
     def judge(self, body: object, can_reject: bool) -> GateVerdict:  # noqa: FBT001 -- the gates' protocol
         """Take a whole, decoded completion: nothing of it was sent."""
-        if not self._policy.edits:
+        if not self._edits:
             return GateVerdict.PASS
         response_id = body.get("id") if isinstance(body, dict) else None
+        good, self.plain = False, True
         for piece in pieces(body, "message"):
+            self.plain = self.plain and not (piece.thoughts or piece.calls)
+            if is_clean(piece.text, self._policy.options):
+                good = True
+                continue
             watch = self._watch(piece.index)
             if watch is not None:
                 read_whole(watch, piece, response_id if isinstance(response_id, str) else "")
+            self.plain = self.plain and watch is not None and watch.evidence is None
         leaked = [watch for watch in self._choices.values() if watch.evidence is not None]
-        good = len(leaked) < len(self._choices)
+        good = good or len(leaked) < len(self._choices)
         if leaked and not good and (self._rejects(can_reject=can_reject) or self._refuses()):
             return GateVerdict.REJECT
         return GateVerdict.PASS
@@ -109,8 +118,10 @@ class LeakGate:
         return bool(piece.text or piece.finish)
 
     def _rejects(self, *, can_reject: bool) -> bool:
+        if not can_reject:
+            return False
         watches = [watch for watch in self._choices.values() if watch.evidence is not None]
-        if not watches or not can_reject:
+        if not watches:
             return False
         if self._policy.mode.rejects:
             return True
@@ -123,19 +134,27 @@ class LeakGate:
         return self._policy.mode is LeakMode.FAILOVER and self._policy.options.on_exhausted is Exhausted.ERROR
 
     def _patient(self, *, spoke: bool) -> GateVerdict:
-        open_ones = [watch for watch in self._choices.values() if not watch.finished and watch.action is None]
-        if any(watch.capturing or watch.holding for watch in open_ones):
-            return GateVerdict.PENDING if self._events <= _WAITING_EVENTS else GateVerdict.PASS
-        if self._choices and not open_ones:
+        opened = False
+        for watch in self._choices.values():
+            if watch.finished or watch.action is not None:
+                continue
+            opened = True
+            if watch.capturing or watch.holding:
+                return GateVerdict.PENDING if self._events <= _WAITING_EVENTS else GateVerdict.PASS
+        if self._choices and not opened:
             return GateVerdict.PASS
         self._quiet += not spoke
         return GateVerdict.PASS if self._quiet > _QUIET_EVENTS else GateVerdict.PENDING
+
+
+def is_clean(text: str, options: Options) -> bool:
+    """Whether one look at a whole text shows that it is none of the guard's business."""
+    return not options.extra_openers and is_unsigned(text)
 
 
 def read_whole(watch: ChoiceWatch, piece: Piece, response_id: str) -> None:
     """Give *watch* the one piece of a whole answer."""
     if piece.structured:
         watch.note_structured()
-    if piece.text:
-        watch.take(piece.text)
+    watch.take(piece.text)
     watch.finish(piece.finish, response_id)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 REASONING: Final = ("reasoning_content", "reasoning")
 """The fields in which vendors send what a model thinks."""
@@ -12,8 +12,7 @@ _QUIET: Final = frozenset({"role", "content"})
 _CALLS: Final = ("tool_calls", "function_call")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(msgspec.Struct, frozen=True):
     """One choice of one event."""
 
     index: int
@@ -29,11 +28,13 @@ class Piece:
     """The real tool calls, as they are."""
 
 
-def pieces(event: object, part: str = "delta") -> Iterator[Piece]:
-    """Yield a piece for every choice; *part* is ``delta`` for chunks and ``message`` for completions."""
+def pieces(event: object, part: str = "delta") -> list[Piece]:
+    """Return a piece for every choice; *part* is ``delta`` for chunks and ``message`` for completions."""
+    found = []
     for choice in choices_of(event):
         body = choice.get(part)
-        yield _piece(choice, body if isinstance(body, dict) else {})
+        found.append(_piece(choice, body if isinstance(body, dict) else {}))
+    return found
 
 
 def _piece(choice: dict[str, object], body: dict[str, object]) -> Piece:
@@ -56,11 +57,10 @@ def is_error(event: object) -> bool:
     return isinstance(event, dict) and bool(event.get("error"))
 
 
-def choices_of(event: object) -> Iterator[dict[str, object]]:
-    """Yield the choices of an event that are objects."""
+def choices_of(event: object) -> list[dict[str, object]]:
+    """Return the choices of an event that are objects."""
     choices = event.get("choices") if isinstance(event, dict) else None
-    if isinstance(choices, list):
-        yield from (choice for choice in choices if isinstance(choice, dict))
+    return [choice for choice in choices if isinstance(choice, dict)] if isinstance(choices, list) else []
 
 
 def index_of(choice: dict[str, object]) -> int:

@@ -32,6 +32,7 @@ __all__ = ["Evidence", "Position", "Scanner", "Tier", "scan"]
 
 _DEFAULT: Final = Options()
 _MOST_PASSED: Final = 1024  # pieces
+_NO_ENDS: Final = Table(())
 
 
 class Scanner:
@@ -44,12 +45,12 @@ class Scanner:
         """More than `call_chars` were captured; the rest of the call is gone."""
         self._asked, self._options, self._judge = asked, options, Judge(asked, options)
         self._tables = tables(options.extra_openers)
-        self._first = self._tables.first
+        self._first, self._firsts = self._tables.first, self._tables.firsts
         self._held, self._prose = Held(), Prose(self._tables)
         self._classic = options.strictness is Strictness.MARKERS
         self._state: Callable[[str], bool] = self._markers if self._classic else self._start
         self._lead_at = 0
-        self._ends = Table(())
+        self._ends = _NO_ENDS
         self._call: Confirming  # of the state `_in_call`
         self._captured: list[str] = []
         self._captured_chars = 0
@@ -65,12 +66,6 @@ class Scanner:
         return self.leak is None and len(self._held) > 0
 
     @property
-    def suspicious(self) -> bool:
-        """Whether more than blanks is undecided."""
-        self._held.gather()
-        return self.leak is None and bool(self._held.canon.strip())
-
-    @property
     def captured(self) -> str:
         """The original text from the call's own beginning on, at most `call_chars` of it; empty without a leak."""
         return "".join(self._captured)
@@ -81,8 +76,13 @@ class Scanner:
 
     def skim(self, text: str) -> bool:
         """Take the next piece of content if one look shows that it is clean; otherwise nothing of it was read."""
-        if not self._easy or self._first.search(text):
+        if not self._easy:
             return False
+        for first in self._firsts:
+            if first in text:
+                if self._first.search(text):
+                    return False
+                break
         self._passed.append(text)
         self._clean += len(text)
         if len(self._passed) > _MOST_PASSED:

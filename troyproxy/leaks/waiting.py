@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+
+import msgspec
 
 from troyproxy.leaks import edits
 from troyproxy.leaks.choice_watch import ChoiceWatch
@@ -15,56 +16,60 @@ from troyproxy.leaks.thoughts import Thought
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Out(Generic[T]):
+class Out(msgspec.Struct, Generic[T], frozen=True):
     """What goes out: *item* as it came, *item* with another *event*, or an *event* of our own."""
 
     item: T | None
     event: Event | None = None
 
 
-@dataclass(slots=True)
-class Span:
+class Span(msgspec.Struct):
     watch: ChoiceWatch
     index: int
     start: int
     end: int
 
 
-@dataclass(slots=True)
-class Held(Generic[T]):
+class Held(msgspec.Struct, Generic[T]):
     """One event that waits for its turn."""
 
     item: T
-    load: Callable[[], Event]
+    event: Event
     size: int
-    plain: bool = False
-    """It brings nothing but text: it is decoded only to be edited."""
-    spans: list[Span] = field(default_factory=list)
-    thoughts: list[Thought] = field(default_factory=list)
-    ends: list[Piece] = field(default_factory=list)
-    calls: list[tuple[int, list[object]]] = field(default_factory=list)
+    spans: list[Span] = msgspec.field(default_factory=list)
+    thoughts: list[Thought] = msgspec.field(default_factory=list)
+    ends: list[Piece] = msgspec.field(default_factory=list)
+    calls: list[tuple[int, list[object]]] = msgspec.field(default_factory=list)
     """Real calls that had to be made whole, by choice."""
-    before: list[Event] = field(default_factory=list)
+    before: list[Event] = msgspec.field(default_factory=list)
     """Events of our own that go out ahead of it."""
-
-    loaded: Event | None = None
-
-    @property
-    def event(self) -> Event:
-        if self.loaded is None:
-            self.loaded = self.load()
-        return self.loaded
-
-    @property
-    def cut(self) -> bool:
-        """Whether some of its text is dropped."""
-        return any(span.watch.kept(span.start, span.end) < span.end - span.start for span in self.spans)
 
     @property
     def ready(self) -> bool:
         decided = all(span.watch.evidence is not None or span.end <= span.watch.clean for span in self.spans)
         return decided and all(thought.decided for thought in self.thoughts)
+
+
+class HeldText(msgspec.Struct, Generic[T]):
+    """One that brings nothing but text, in one choice: it is decoded only to be edited."""
+
+    item: T
+    load: Callable[[], Event]
+    size: int
+    watch: ChoiceWatch
+    index: int
+    start: int
+    end: int
+
+    @property
+    def ready(self) -> bool:
+        return self.watch.evidence is not None or self.end <= self.watch.clean
+
+    @property
+    def kept(self) -> int | None:
+        """How many characters of it go out; None = all."""
+        kept = self.watch.kept(self.start, self.end)
+        return kept if kept < self.end - self.start else None
 
 
 def changed(held: Held[T]) -> Event:

@@ -9,7 +9,7 @@ from troyproxy.leaks.call_chunks import message_of
 from troyproxy.leaks.choice_watch import ChoiceWatch
 from troyproxy.leaks.edits import Event
 from troyproxy.leaks.filter import MAX_CHOICES
-from troyproxy.leaks.gate import read_whole
+from troyproxy.leaks.gate import is_clean, read_whole
 from troyproxy.leaks.genuine import GenuineCalls
 from troyproxy.leaks.modes import LeakAction
 from troyproxy.leaks.pieces import Piece, pieces
@@ -24,7 +24,7 @@ def guarded(body: Event, policy: Policy, tell: Callable[[Leak], None]) -> Event 
     """Return what goes out for *body*, or None when it goes out as it is; *tell* hears of each leak."""
     if not policy.watches:
         return None
-    found = list(pieces(body, MESSAGE))[:MAX_CHOICES]
+    found = pieces(body, MESSAGE)[:MAX_CHOICES]
     changed = body
     for piece in found:
         changed = _thoughts(_content(changed, piece, policy, tell), piece, policy, tell)
@@ -33,6 +33,8 @@ def guarded(body: Event, policy: Policy, tell: Callable[[Leak], None]) -> Event 
 
 
 def _content(body: Event, piece: Piece, policy: Policy, tell: Callable[[Leak], None]) -> Event:
+    if is_clean(piece.text, policy.options):
+        return body
     watch = ChoiceWatch(policy, piece.index)
     response_id = body.get("id")
     read_whole(watch, piece, response_id if isinstance(response_id, str) else "")

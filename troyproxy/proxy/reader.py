@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from typing import Final
 
 from troyproxy.ports import UpstreamResponse
 from troyproxy.wire.sse import Frame, FrameDecoder, StreamTooLong
+
+MANY: Final = 1024
 
 
 class FrameReader:
     """Whole frames of one stream, as they arrive. A cancelled read may be followed by a close only."""
 
     def __init__(self, response: UpstreamResponse, *, limit: int) -> None:
-        self._chunks: AsyncIterator[bytes] = response.chunks()
-        self._decoder = FrameDecoder(limit)
+        self._read = aiter(response.chunks()).__anext__
+        self._feed = FrameDecoder(limit).feed
         self._ended = False
         self._back: list[Frame] = []
         self._failure: StreamTooLong | None = None
@@ -26,31 +28,42 @@ class FrameReader:
         if self._failure is not None:
             raise self._failure
         while not self._ended:
-            chunk = await anext(self._chunks, None)
-            self._ended = chunk is None
-            if frames := self._cut(chunk or b""):
+            try:
+                frames = self._feed(await self._read())
+            except StopAsyncIteration:
+                self._ended = True
+                frames = self._feed(b"", last=True)
+            except StreamTooLong as exc:
+                frames = self._late(exc)
+            if frames:
                 return frames
         return []
 
-    def _cut(self, chunk: bytes) -> list[Frame]:
-        """Return the frames that *chunk* completes; an event that is too long fails only after those before it."""
-        try:
-            return self._decoder.feed(chunk, last=self._ended)
-        except StreamTooLong as exc:
-            self._failure = exc
-            if not exc.frames:
-                raise
-            return exc.frames
+    def _late(self, exc: StreamTooLong) -> list[Frame]:
+        """Return what came before an event that is too long: that fails only after those."""
+        self._failure = exc
+        if not exc.frames:
+            raise exc
+        return exc.frames
 
     def give_back(self, frames: list[Frame]) -> None:
         """Put frames that were read but not used before what comes next."""
         self._back = frames
 
 
-async def read_whole(response: UpstreamResponse, *, limit: int, into: bytearray) -> bool:
-    """Read the body into *into* (which keeps what came when this is cancelled); False when it is over *limit*."""
+async def read_whole(response: UpstreamResponse, *, limit: int, into: list[bytes]) -> bool:
+    """Read the body into *into* (which keeps what came when this is cancelled); False when it is over *limit*.
+
+    The pieces are for `bytes.join`, which copies once, and a body of one piece never. Of many one is made now and then,
+    since each costs more than its bytes.
+    """
+    size = begun = 0
     async for chunk in response.chunks():
-        into += chunk
-        if len(into) > limit:
+        into.append(chunk)
+        size += len(chunk)
+        if size > limit:
             return False
+        if len(into) - begun == MANY:
+            into[begun:] = [b"".join(into[begun:])]
+            begun += 1
     return True

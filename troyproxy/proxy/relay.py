@@ -14,6 +14,7 @@ from typing import Final
 from troyproxy.accounting.usage import Usage, estimate
 from troyproxy.errors import type_of
 from troyproxy.ports import UpstreamFailed, UpstreamResponse
+from troyproxy.proxy.alarm import Alarm
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.client import Client
 from troyproxy.proxy.exhausted import CREDENTIAL, curable
@@ -29,12 +30,14 @@ from troyproxy.wire import chat, json
 from troyproxy.wire.sse import DONE, Frame, StreamTooLong
 
 GAP_SAMPLE: Final = 512
-"""Gaps between events that are kept of one stream, for the histogram."""
+"""Gaps between events that are kept of one stream at most, for the histogram."""
 
 BYTES_PER_TOKEN: Final = 4
 """Models mostly send one token an event; the estimate of an unreported stream counts events."""
 
 LOGGER: Final = logging.getLogger("troyproxy.stream")
+
+_DONE: Final = Frame(raw=DONE, data=b"[DONE]")
 
 Commit = Callable[[], Awaitable[None]]
 
@@ -46,9 +49,10 @@ class StreamRelay:
         self._call, self._target, self._client = call, target, client
         self._recorder, self._policy, self._commit = recorder, recorder.policy, commit
         self._tally = Tally(choices=choices_of(call.payload))
-        self._done = Frame(raw=DONE, data=b"[DONE]")
+        self._done = _DONE
         self._loop = asyncio.get_running_loop()
         self._last_event = self._quiet_since = 0.0
+        self._idle_s = self._policy.idle_of(target.provider)
         self._output_s = min(self._policy.first_output_of(target.provider), target.limit_s)
         self._output_by = self._loop.time() + self._output_s
         """Until the first output only this runs, whatever arrives; a head that was full committed without any."""
@@ -73,6 +77,7 @@ class StreamRelay:
         self._last_event = self._loop.time()
         await self._commit()
         await self._client.frames(held, more=True)
+        del held  # a head that was full is large, and a stream may be long
         self._quiet_since = self._loop.time()
         outcome = await self._pump(reader)
         if self._tally.dropped:
@@ -94,8 +99,8 @@ class StreamRelay:
         )
         since = self._loop.time()
         try:
-            async with asyncio.timeout_at(self._output_by) as clock:
-                return await self._until_output(reader, head, clock)
+            with self._client.alarm.until(self._output_by) as alarm:
+                return await self._until_output(reader, head, alarm)
         except TimeoutError:
             silent = self._tally.output and self._loop.time() < self._target.walk_until
             return self._broken(Fault.TIMEOUT_IDLE if silent else Fault.TIMEOUT_TOTAL)
@@ -106,9 +111,7 @@ class StreamRelay:
         finally:
             self._call.ledger.upstream_s += self._loop.time() - since
 
-    async def _until_output(
-        self, reader: FrameReader, head: StreamHead, clock: asyncio.Timeout
-    ) -> Broken | list[Frame]:
+    async def _until_output(self, reader: FrameReader, head: StreamHead, alarm: Alarm) -> Broken | list[Frame]:
         events = 0
         while batch := await reader.next():
             for at, frame in enumerate(batch):
@@ -124,8 +127,7 @@ class StreamRelay:
             if self._tally.output and self._tally.events > events:
                 # A gate still reads: a call that is written as text may be long, and its model is at work.
                 events = self._tally.events
-                idle_s = self._policy.idle_of(self._target.provider)
-                clock.reschedule(min(self._loop.time() + idle_s, self._target.walk_until))
+                alarm.set(min(self._loop.time() + self._idle_s, self._target.walk_until))
         return self._ended_early(head)
 
     def _ended_early(self, head: StreamHead) -> Broken | list[Frame]:
@@ -162,14 +164,8 @@ class StreamRelay:
 
     async def _pump(self, reader: FrameReader) -> Served:
         try:
-            async with asyncio.timeout(None) as clock:
-                while not self._tally.done and self._tally.error is None:
-                    clock.reschedule(self._deadline())
-                    batch = await reader.next()
-                    clock.reschedule(None)
-                    if not batch:
-                        return await self._ended(Fault.RESET)
-                    await self._forward(batch)
+            with self._client.alarm.until(self._deadline()) as alarm:
+                await self._forward(reader, alarm)
         except TimeoutError:
             return await self._cut_by_clock()
         except UpstreamFailed as exc:
@@ -177,48 +173,56 @@ class StreamRelay:
         except StreamTooLong:
             limit = self._policy.max_event >> 20
             return await self._cut("stream_too_large", f"one event was larger than {limit} MiB", Fault.PROTOCOL)
-        return (
-            await self._ended(Fault.RESET) if self._tally.error is None else await self._cut_by_error(self._tally.error)
-        )
+        error = self._tally.error
+        return await self._ended(Fault.RESET) if error is None else await self._cut_by_error(error)
+
+    async def _forward(self, reader: FrameReader, alarm: Alarm) -> None:
+        """Pass on what comes until the stream ends. This is what an event costs: hence no call that is not needed."""
+        tally, client, time = self._tally, self._client, self._loop.time
+        gaps = self._call.ledger.gaps_s
+        while batch := await reader.next():
+            before = tally.events
+            passed = batch if tally.pass_on(batch) else self._sifted(batch)
+            now = time()
+            if tally.events > before:
+                if before <= GAP_SAMPLE:
+                    gaps.append(now - self._last_event)
+                self._last_event = self._quiet_since = now
+            if passed:
+                await client.go_on(passed, now)
+                if client.sent_at > now:  # what the client took its time for is not the upstream's silence
+                    self._quiet_since += client.sent_at - now
+            if tally.done or tally.error is not None:
+                break
+            alarm.set(self._quiet_since + self._idle_s if tally.output else self._deadline())
 
     def _deadline(self) -> float:
         """Return when the upstream's time is up. Raises TimeoutError when it is: a flood never lets a timer fire."""
         if self._tally.output:
-            return self._quiet_since + self._policy.idle_of(self._target.provider)
+            return self._quiet_since + self._idle_s
         if self._loop.time() >= self._output_by:
             raise TimeoutError
         return self._output_by
 
     async def _cut_by_clock(self) -> Served:
         if self._tally.output:
-            idle_s = self._policy.idle_of(self._target.provider)
-            return await self._cut("timeout", f"upstream idle for over {round(idle_s * 1000)} ms", Fault.TIMEOUT_IDLE)
+            idle_ms = round(self._idle_s * 1000)
+            return await self._cut("timeout", f"upstream idle for over {idle_ms} ms", Fault.TIMEOUT_IDLE)
         limit_ms = round(self._output_s * 1000)
         return await self._cut("timeout", f"no output from the upstream for over {limit_ms} ms", Fault.TIMEOUT_TOTAL)
 
-    async def _forward(self, batch: list[Frame]) -> None:
+    def _sifted(self, batch: list[Frame]) -> list[Frame]:
+        """Take in frames one by one, and return those that the client gets."""
         passed: list[Frame] = []
-        before = self._tally.events
         for frame in batch:
             event = self._tally.see(frame, whole=not self._tally.output)
             if frame.data == b"[DONE]":
                 self._done = frame  # any other spelling of it is told in the one that clients know
-            if self._tally.error is not None or frame.is_done:
+            if self._tally.error is not None or self._tally.done:
                 break
             if forwardable(frame) and (frame.complete or event is not None):
                 passed.append(frame)
-        now = self._loop.time()
-        if self._tally.events > before:
-            self._note_event(now)
-        if passed:
-            await self._client.frames(passed, more=True)
-        self._quiet_since += self._loop.time() - now  # what the client took its time for is not the upstream's silence
-
-    def _note_event(self, now: float) -> None:
-        gaps = self._call.ledger.gaps_s
-        if len(gaps) < GAP_SAMPLE:
-            gaps.append(now - self._last_event)
-        self._last_event = self._quiet_since = now
+        return passed
 
     # --- the end, once ---
 

@@ -1,16 +1,18 @@
 """What one stream has shown so far: output, finish reasons, usage, an error. Decodes JSON only where it must.
 
 Before the commit point every event is decoded; after it only events that may hold usage, an error or a finish reason.
+That an event is none of these is seen at a glance (`pass_on`), which is nearly all there is to a long answer.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from troyproxy.accounting.usage import Usage, fuller, read_usage
 from troyproxy.wire import chat, json
+from troyproxy.wire.deltas import passing_choice
 from troyproxy.wire.sse import Frame
 
 MAX_CHOICES: Final = 1 << 20
@@ -41,12 +43,32 @@ class Tally:
         """Whether every choice that was seen has a finish reason."""
         return bool(self._finished) and self._seen <= self._finished
 
+    def pass_on(self, frames: Sequence[Frame]) -> bool:
+        """Whether all *frames* go out as they are and say nothing new; then they are taken in, else none of them is.
+
+        Only once there was output. What `see` and `forwardable` say of such frames is just that, at several times the
+        cost.
+        """
+        if not self.output:
+            return False
+        for frame in frames:
+            data = frame.data
+            if data is None or frame.event is not None or not frame.complete:
+                return False
+            if passing_choice(data) not in self._seen:
+                return False
+        self.events += len(frames)
+        return True
+
     def see(self, frame: Frame, *, whole: bool) -> object | None:
         """Take in *frame* and return its decoded event where it was decoded; *whole*: decode whatever it is."""
         data = frame.data
+        if data is None:
+            return None
         if frame.is_done:
             self.done = True
-        if data is None or frame.is_done or is_ping(frame):
+            return None
+        if is_ping(frame):
             return None
         if not _is_object(data):
             self.dropped += 1
@@ -69,9 +91,13 @@ class Tally:
         self.events += 1
         self.usage = fuller(self.usage, read_usage(event))
         self.error = chat.error_of(event)
-        self._seen |= chat.seen_choices(event)
-        self._finished |= chat.finished_choices(event)
-        self.output = self.output or chat.has_output(event)
+        for index, choice in chat.choices_in(event):
+            self._seen.add(index)
+            if choice.get("finish_reason"):  # an empty one is none: several vendors put it on every event
+                self._finished.add(index)
+                self.output = True
+            elif not self.output:
+                self.output = chat.has_output(choice)
         return event
 
 

@@ -7,11 +7,11 @@ are decided elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from enum import StrEnum
+from collections.abc import Mapping
 from typing import Final
 
 from troyproxy.wire import sse
+from troyproxy.wire.deltas import without_null_usage
 from troyproxy.wire.json import MalformedJSON, decode, encode
 from troyproxy.wire.splice import edit
 
@@ -30,47 +30,34 @@ FAILED_CALLS: Final = ("malformed_function_call", "unexpected_tool_call", "too_m
 _MAX_MESSAGE: Final = 2000  # characters of an upstream's error message that are kept
 _ERROR_STATUS: Final = range(400, 600)
 
-
-class Content(StrEnum):
-    """What an event brings: nothing yet, output, or the end of a choice (with or without output)."""
-
-    NOTHING = "nothing"
-    OUTPUT = "output"
-    FINISH = "finish"
+Choice = Mapping[str, object]
 
 
-def content_of(event: object) -> Content:
-    """Return what *event* brings; a finish reason outranks output.
-
-    An empty string is no finish reason: several vendors put one on every event.
-    """
-    found = Content.NOTHING
-    for _, choice in _choices(event):
-        if choice.get("finish_reason"):
-            return Content.FINISH
-        if _has_output(choice):
-            found = Content.OUTPUT
+def choices_in(value: object) -> list[tuple[int, Choice]]:
+    """Return index and choice of all choices in a body or an event; a missing or senseless index is the position."""
+    choices = value.get("choices") if isinstance(value, dict) else None
+    if not isinstance(choices, list):
+        return []
+    found: list[tuple[int, Choice]] = []
+    for position, choice in enumerate(choices):
+        if isinstance(choice, dict):
+            index = choice.get("index")
+            found.append((index if type(index) is int and index >= 0 else position, choice))
     return found
 
 
-def has_output(event: object) -> bool:
-    """Whether *event* is first output: a non-empty delta of any kind, or a finish reason, in any choice."""
-    return content_of(event) is not Content.NOTHING
-
-
-def finished_choices(event: object) -> set[int]:
-    """Return the indexes of the choices that *event* gives a finish reason."""
-    return {index for index, choice in _choices(event) if choice.get("finish_reason")}
-
-
-def seen_choices(event: object) -> set[int]:
-    """Return the indexes of the choices in *event*."""
-    return {index for index, _ in _choices(event)}
+def has_output(choice: Choice) -> bool:
+    """Whether *choice* brings output: a non-empty delta of any kind, or a message that is not empty."""
+    delta = _delta(choice)
+    for field in _OUTPUT_FIELDS:
+        if delta.get(field):
+            return True
+    return bool(choice.get("text"))
 
 
 def delta_texts(event: object) -> list[tuple[int, str]]:
     """Return index and text of every non-empty content delta; of lists of parts, their texts; legacy ``text`` too."""
-    texts = ((index, _text(_delta(choice).get("content") or choice.get("text"))) for index, choice in _choices(event))
+    texts = ((index, _text(_delta(choice).get("content") or choice.get("text"))) for index, choice in choices_in(event))
     return [(index, text) for index, text in texts if text]
 
 
@@ -79,11 +66,12 @@ def failed_call(value: object) -> str | None:
 
     Gemini ends such a candidate with an enum in place of a finish reason, alone or inside a longer text.
     """
-    choices = [choice for _, choice in _choices(value)]
-    if not choices or any(_has_output(choice) for choice in choices):
-        return None
-    ends = (str(choice.get("finish_reason") or "").lower() for choice in choices)
-    return next((reason for end in ends for reason in FAILED_CALLS if reason in end), None)
+    found = None
+    for _, choice in choices_in(value):
+        if has_output(choice):
+            return None
+        found = found or _failure(choice.get("finish_reason"))
+    return found
 
 
 def error_of(value: object) -> object | None:
@@ -95,9 +83,9 @@ def error_of(value: object) -> object | None:
     if isinstance(value, list) and value:
         value = value[0]
     error = value.get("error") if isinstance(value, dict) else None
-    if not isinstance(error, dict) and not (isinstance(error, str) and error):
+    if error is None or not (isinstance(error, dict) or (isinstance(error, str) and error)):
         return None
-    return None if any(_is_usable(choice) for _, choice in _choices(value)) else error
+    return None if any(_is_usable(choice) for _, choice in choices_in(value)) else error
 
 
 def error_message(error: object) -> str:
@@ -119,7 +107,12 @@ def error_code(error: object) -> int | None:
 def is_completion(value: object) -> bool:
     """Whether *value* is a whole chat or text completion; empty content is fine, a missing message is not."""
     choices = value.get("choices") if isinstance(value, dict) else None
-    return isinstance(choices, list) and bool(choices) and all(_is_answer(choice) for choice in choices)
+    if not isinstance(choices, list) or not choices:
+        return False
+    for choice in choices:  # noqa: SIM110 -- a generator costs more than all it runs over
+        if not _is_answer(choice):
+            return False
+    return True
 
 
 def is_embedding(value: object) -> bool:
@@ -154,6 +147,8 @@ def drop_usage(frame: sse.Frame) -> sse.Frame | None:
     """Do the same to a frame, changing no other byte; what does not parse passes as it is."""
     if frame.data is None or b'"usage"' not in frame.data:
         return frame
+    if (less := without_null_usage(frame.data)) is not None:
+        return sse.with_data(frame, less)
     try:
         event = decode(frame.data)
     except MalformedJSON:
@@ -179,28 +174,24 @@ def error_event(  # noqa: PLR0913 - the members of one envelope, keywords only
     return sse.encode_data(encode({"error": error}))
 
 
-def _choices(value: object) -> Iterator[tuple[int, Mapping[str, object]]]:
-    """Yield index and choice; a missing or senseless index is the position."""
-    choices = value.get("choices") if isinstance(value, dict) else None
-    for position, choice in enumerate(choices if isinstance(choices, list) else ()):
-        if isinstance(choice, dict):
-            index = choice.get("index")
-            yield index if type(index) is int and index >= 0 else position, choice
-
-
-def _delta(choice: Mapping[str, object]) -> Mapping[str, object]:
+def _delta(choice: Choice) -> Mapping[str, object]:
     """Return the delta, or the whole message that some vendors stream in its place."""
     found = choice.get("delta") or choice.get("message")
     return found if isinstance(found, dict) else {}
 
 
-def _has_output(choice: Mapping[str, object]) -> bool:
-    delta = _delta(choice)
-    return bool(choice.get("text")) or any(delta.get(field) for field in _OUTPUT_FIELDS)
+def _is_usable(choice: Choice) -> bool:
+    return has_output(choice) or choice.get("finish_reason") not in (None, "", "error")
 
 
-def _is_usable(choice: Mapping[str, object]) -> bool:
-    return _has_output(choice) or choice.get("finish_reason") not in (None, "", "error")
+def _failure(reason: object) -> str | None:
+    if not reason:
+        return None
+    end = str(reason).lower()
+    for failure in FAILED_CALLS:
+        if failure in end:
+            return failure
+    return None
 
 
 def _is_answer(choice: object) -> bool:

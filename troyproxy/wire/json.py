@@ -25,7 +25,8 @@ def decode(data: bytes) -> object:
     Raises MalformedJSON and nothing else: for text that both decoders refuse, for nesting beyond the interpreter's
     stack ("too deep"), and for integers beyond its digit limit ("integer too large").
     """
-    data = data.removeprefix(BOM)
+    if data[:3] == BOM:
+        data = data[3:]
     try:
         return msgspec.json.decode(data)
     except msgspec.DecodeError:

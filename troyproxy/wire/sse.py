@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 _BOM: Final = b"\xef\xbb\xbf"
 _BOUNDARY: Final = re.compile(rb"\r\r|\n(?:\n|\r\n|\r(?!\Z))")
@@ -26,11 +27,13 @@ _BLANK_AT_END: Final = re.compile(rb"\n|\r\n?")
 _EOL: Final = re.compile(rb"\r\n|\n|\r")
 _LINE: Final = re.compile(rb"([^\r\n]*)(\r\n|\n|\r)")
 
+_DATA: Final = b"data: "
+_LF: Final = 10
+
 DONE: Final = b"data: [DONE]\n\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True, gc=False):
     """One event with the blank line that ends it.
 
     *raw* is what the upstream sent, byte for byte. *data* is None when the frame has no ``data`` field (comments,
@@ -82,11 +85,14 @@ class FrameDecoder:
 
         Raises StreamTooLong when an event, finished or not, is over the limit; what was buffered is gone then.
         """
+        if chunk[:6] == _DATA and not self._buffer and (frames := self._plain(chunk)):
+            self._begun = True
+            return frames
         self._buffer += chunk
         self._has_cr = self._has_cr or b"\r" in chunk
         if not (self._begun or self._begin(last=last)):
             return []
-        frames: list[Frame] = []
+        frames = []
         start = 0
         while (end := self._boundary(start, last=last)) >= 0:
             self._check(end - start, frames)
@@ -97,6 +103,18 @@ class FrameDecoder:
         # A boundary is at most three bytes long, so its first two may already be here.
         self._searched = max(0, len(self._buffer) - 2)
         return [*frames, *self._rest()] if last else frames
+
+    def _plain(self, chunk: bytes) -> list[Frame]:
+        """Return the frames of a read that is nothing but whole events of one ``data: `` line each; else no frames.
+
+        So nearly every read of nearly every stream looks. The bytes of a read that is one event are not copied.
+        """
+        size = len(chunk)
+        if size > self._limit or chunk.find(b"\r") >= 0:
+            return []
+        if chunk[-1] == _LF and chunk.find(b"\n") == size - 2:
+            return [Frame(chunk, chunk[6:-2])]
+        return _plain_events(chunk)
 
     def _begin(self, *, last: bool) -> bool:
         """Take off a byte order mark; False while too few bytes are here to tell."""
@@ -135,6 +153,18 @@ class FrameDecoder:
         return [_frame(raw + missing, complete=False)]
 
 
+def _plain_events(chunk: bytes) -> list[Frame]:
+    lines = chunk.split(b"\n\n")
+    if lines.pop():
+        return []
+    frames = []
+    for line in lines:
+        if line[:6] != _DATA or line.find(b"\n") >= 0:
+            return []
+        frames.append(Frame(line + b"\n\n", line[6:]))
+    return frames
+
+
 def _frame(raw: bytes, *, complete: bool = True) -> Frame:
     lines = _EOL.split(raw) if b"\r" in raw else raw.split(b"\n")
     data: list[bytes] = []
@@ -161,6 +191,8 @@ def encode_comment(text: str) -> bytes:
 
 def with_data(frame: Frame, data: bytes) -> Frame:
     """Return *frame* with other data; the other fields, the spacing and the line ends stay as they are."""
+    if frame.raw == b"data: %b\n\n" % (frame.data or b"") and data.find(b"\n") < 0 and data.find(b"\r") < 0:
+        return Frame(b"data: %b\n\n" % data, data, frame.event, frame.complete)
     lines: list[tuple[bytes, bytes]] = _LINE.findall(frame.raw)
     values = _EOL.split(data)
     at = next((i for i, (line, _) in enumerate(lines) if _is_data(line)), len(lines) - 1)
