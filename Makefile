@@ -38,11 +38,8 @@ check: $(VENV)/.dev ## everything that must hold besides the tests
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m pytest -q -p no:cacheprovider tests/test_migrations.py tests/test_lock.py
 
-bench: $(VENV)/.dev ## what the gateway costs, as a ratio to the upstream called directly; what planning and the leak guard cost, and a million usage rows
-	@$(BIN)/python -m tests.bench
-	@$(BIN)/python -m tests.bench.planning
-	@$(BIN)/python -m tests.bench.leaks
-	@$(BIN)/python -m tests.bench.database
+bench: $(VENV)/.dev ## what the gateway costs, beside a plain route, in six minutes (BENCH_ARGS=--quick: one; "--write docs": into the page)
+	@$(BIN)/python -m tests.bench $(BENCH_ARGS)
 
 soak: $(VENV)/.dev ## 200 clients against upstreams that fail, for three minutes (SOAK_SECONDS=30: half a one); then the books are compared
 	@$(BIN)/python -m tests.soak --seconds $(SOAK_SECONDS) $(SOAK_ARGS)

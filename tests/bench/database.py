@@ -31,7 +31,7 @@ from troyproxy.store.batches import inserting
 from troyproxy.store.daily import Grouping
 from troyproxy.store.database import Database, parse_url
 from troyproxy.store.pruning import Keep, Pruner, PruningPace
-from troyproxy.store.requests import SqlRequests, as_columns
+from troyproxy.store.requests import SqlRequests
 from troyproxy.store.statistics import SqlStatistics
 from troyproxy.store.tables import USAGE_ROWS
 
@@ -62,8 +62,7 @@ async def writer_ms(database: Database, first: int, runs: int) -> float:
     grouping, numbers = Grouping(), iter(range(first, 10**9))
 
     async def write() -> None:
-        batch = (replace(request(number), at=NOW + (number - first) / 100) for number in islice(numbers, BATCH))
-        rows = [as_columns(row) for row in batch]
+        rows = [replace(request(number), at=NOW + (number - first) / 100) for number in islice(numbers, BATCH)]
         await database.insert(inserting({USAGE_ROWS: rows}, grouping))
 
     return await fastest_ms(write, runs)

@@ -52,6 +52,10 @@ class Scanned:
         """Scanning over decoding."""
         return self.scan_us / self.decode_us
 
+    def as_json(self) -> dict[str, object]:
+        """Return it for `json.dumps`."""
+        return {**asdict(self), "ratio": self.ratio}
+
 
 def answers() -> dict[str, str]:
     """Return a text of each kind, long enough for all events."""
@@ -109,7 +113,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON instead of the table")
     options = parser.parse_args()
     rows = bench(options.rounds)
-    told = [{**asdict(row), "ratio": row.ratio} for row in rows]
+    told = [row.as_json() for row in rows]
     sys.stdout.write((json.dumps(told, indent=2) if options.json else table(rows)) + "\n")
 
 

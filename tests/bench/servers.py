@@ -1,25 +1,30 @@
-"""The two servers of the benchmark: an upstream that answers at once, and the gateway in front of it."""
+"""The servers of the benchmark, each a process of its own: the upstream, the gateway, and what it is compared to.
+
+*route* is a plain Starlette route (`peer.py`), *floor* bare ASGI and a bare client (`floor.py`): both by uvicorn with
+uvloop and httptools, as the gateway is, without an access log. The gateway has everything on: a key, SQLite, the leak
+guard in its default mode, metrics. Only the retry budget is off, since a case in which everything fails first would
+spend it.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import os
+import json
 import secrets
-import socket
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
+from tests.bench import processes
+from tests.bench.shapes import FAULTS, SIZES
 from tests.services import free_port
 
-CONFIG = """
-providers:
-  bench: {{base_url: "http://127.0.0.1:{upstream}/v1", auth: none, models: {{fast: {{tools: true}}}}}}
-keys:
-  - {{name: bench, key: "env:BENCH_CLIENT_KEY"}}
-"""
+LIVE: Final = ("live-64-20", "live-50-100", "live-64-0")
+BESIDES: Final = {"TROY_LOG": "warning", "TROY_RETRY_BUDGET": "0", "TROY_DRAIN_S": "0", "TROY_SHUTDOWN_S": "1"}
+CONFIG: Final = "troyproxy.yaml"
+APPS: Final = {"route": "tests.bench.peer:create_app", "floor": "tests.bench.floor:create_app"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,60 +36,86 @@ class Target:
     pid: int
 
     def cpu_s(self) -> float | None:
-        """Return the processor time the process has used so far, all threads, user and system; None if unknown."""
-        try:
-            fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-        except OSError:
-            return None
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        """Return the processor time used so far, in seconds; None if unknown."""
+        return processes.cpu_s(self.pid)
+
+    def memory_mb(self) -> float | None:
+        """Return the resident memory; None if unknown."""
+        return processes.memory_mb(self.pid)
+
+
+def configuration(upstream: int) -> dict[str, object]:
+    """Return the gateway's configuration: a provider, and for each fault one more and a combo that begins with it."""
+    where = {"base_url": f"http://127.0.0.1:{upstream}/v1", "auth": "none"}
+    models = {name: {"tools": True} for name in (*SIZES, *LIVE)}
+    failing = {f"bad{fault}": {**where, "models": {f"fault-{fault}": {"tools": True}}} for fault in FAULTS}
+    combos = {f"first-{fault}": {"members": [f"bad{fault}/fault-{fault}", "bench/fast"]} for fault in FAULTS}
+    key = {"name": "bench", "key": "env:BENCH_CLIENT_KEY"}
+    return {"providers": {"bench": {**where, "models": models}, **failing}, "combos": combos, "keys": [key]}
 
 
 @asynccontextmanager
-async def _process(*command: str, port: int, env: Mapping[str, str], log: Path) -> AsyncIterator[int]:
-    """Run *command* until the block ends; entered, with its pid, when *port* accepts. Raises RuntimeError."""
-    with log.open("wb") as sink:
-        process = await asyncio.create_subprocess_exec(*command, stdout=sink, stderr=sink, env={**os.environ, **env})
-    try:
-        await _accepts(process, port, log)
+async def serving(command: tuple[str, ...], env: Mapping[str, str], port: int, log: Path) -> AsyncIterator[int]:
+    """Run a server; yields its pid when *port* accepts. Raises RuntimeError."""
+    async with processes.running(command, env, log) as process:
+        await processes.accepts(process, port, log)
         yield process.pid
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
 
 
-async def _accepts(process: asyncio.subprocess.Process, port: int, log: Path) -> None:
-    for _ in range(200):
-        if process.returncode is not None:
-            raise RuntimeError(f"a server ended: {_tail(log)}")
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        await asyncio.sleep(0.1)
-    raise RuntimeError(f"nobody listens on port {port} after 20 s")
+@asynccontextmanager
+async def upstream(folder: Path) -> AsyncIterator[Target]:
+    """Run the upstream."""
+    port = free_port()
+    command = (sys.executable, "-m", "tests.bench.upstream", str(port))
+    async with serving(command, {}, port, folder / "upstream.log") as pid:
+        yield Target(port, "none", pid)
 
 
-def _tail(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace")[-2000:]
+def prepare(folder: Path, config: Mapping[str, object]) -> None:
+    """Write *config* into *folder*."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / CONFIG).write_text(json.dumps(config), encoding="utf-8")  # JSON is YAML
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the settings of a gateway that has its configuration and its database in *folder*."""
+    database = f"sqlite+aiosqlite:///{folder}/data/troy.db"
+    return {**BESIDES, "TROY_CONFIG": str(folder / CONFIG), "TROY_DATABASE_URL": database}
+
+
+def gateway_command(workers: int = 1) -> tuple[str, ...]:
+    """Return the command that starts the gateway."""
+    return (sys.executable, "-m", "troyproxy", "serve", "--workers", str(workers))
+
+
+def new_key() -> str:
+    """Return a key that a gateway takes."""
+    return "sk-troy-" + secrets.token_hex(24)
+
+
+@asynccontextmanager
+async def gateway(folder: Path, upstream: Target, *, workers: int = 1) -> AsyncIterator[Target]:
+    """Run the gateway, with everything it writes in *folder*."""
+    port, key = free_port(), new_key()
+    prepare(folder, configuration(upstream.port))
+    env = {**environment(folder), "TROY_PORT": str(port), "BENCH_CLIENT_KEY": key}
+    async with serving(gateway_command(workers), env, port, folder / "gateway.log") as pid:
+        yield Target(port, key, pid)
+
+
+@asynccontextmanager
+async def app(name: str, folder: Path, upstream: Target, *, workers: int = 1) -> AsyncIterator[Target]:
+    """Run one of `APPS`."""
+    port = free_port()
+    options = f"--factory {APPS[name]} --port {port} --workers {workers} --loop uvloop --http httptools --no-access-log"
+    command = (sys.executable, "-m", "uvicorn", *options.split(), "--log-level", "warning")
+    env = {"BENCH_UPSTREAM": f"http://127.0.0.1:{upstream.port}"}
+    async with serving(command, env, port, folder / f"{name}.log") as pid:
+        yield Target(port, "none", pid)
 
 
 @asynccontextmanager
 async def servers(folder: Path) -> AsyncIterator[tuple[Target, Target]]:
     """Yield the upstream and the gateway, both running, with everything they write in *folder*."""
-    upstream, port, key = free_port(), free_port(), "sk-troy-" + secrets.token_hex(24)
-    config = folder / "troyproxy.yaml"
-    config.write_text(CONFIG.format(upstream=upstream), encoding="utf-8")
-    env = {
-        "TROY_CONFIG": str(config),
-        "TROY_DATABASE_URL": f"sqlite+aiosqlite:///{folder}/data/troy.db",
-        "TROY_PORT": str(port),
-        "TROY_LOG": "warning",
-        "BENCH_CLIENT_KEY": key,
-    }
-    mock = (sys.executable, "-m", "tests.bench.upstream", str(upstream))
-    serve = (sys.executable, "-m", "troyproxy", "serve")
-    async with (
-        _process(*mock, port=upstream, env={}, log=folder / "upstream.log") as upstream_pid,
-        _process(*serve, port=port, env=env, log=folder / "gateway.log") as gateway_pid,
-    ):
-        yield Target(upstream, "none", upstream_pid), Target(port, key, gateway_pid)
+    async with upstream(folder) as above, gateway(folder, above) as ours:
+        yield above, ours

@@ -1,49 +1,80 @@
-"""The benchmark's arithmetic, and one short run of the whole thing."""
+"""The benchmark's arithmetic: medians, ratios, targets, and the tables they are shown in."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
-from tests.bench.client import Load
-from tests.bench.figures import row_of, table
-
-ROOT = Path(__file__).parents[2]
-
-
-def _load(count: int, each_s: float, cpu_s: float | None = None) -> Load:
-    return Load(1.0, [each_s] * count, cpu_s)
+from tests.bench.figures import DIRECT, OURS, ROUTE, Figures, JsonRow, Scale, Started, json_row, stream_row
+from tests.bench.loads import Load, read_wrk
+from tests.bench.streams import Streamed
+from tests.bench.tables import tables
+from tests.bench.targets import goals, missed
 
 
-def test_the_ratio_is_the_median_of_the_pairs() -> None:
-    pairs = [(_load(100, 0.01), _load(count, 0.02)) for count in (10, 50, 90)]
-    assert row_of("json", 1, pairs).ratio == pytest.approx(0.5)
+def _load(cpu_us: float | None, p50_ms: float = 1.0) -> Load:
+    return Load(100, 1.0, p50_ms, 2 * p50_ms, None if cpu_us is None else cpu_us * 100 / 1e6)
 
 
-def test_the_added_time_is_taken_pair_by_pair() -> None:
-    pairs = [(_load(9, direct), _load(9, direct + 0.002)) for direct in (0.001, 0.5, 0.003)]
-    assert row_of("json", 1, pairs).added_ms == pytest.approx(2.0)
+def _row(case: str, clients: int, *rounds: tuple[float | None, float | None]) -> JsonRow:
+    return json_row(case, clients, [{OURS: _load(ours), ROUTE: _load(route)} for ours, route in rounds])
 
 
-def test_processor_time_is_per_request() -> None:
-    row = row_of("json", 1, [(_load(100, 0.01, cpu_s=0.01), _load(50, 0.02, cpu_s=0.05))])
-    assert [row.direct.cpu_us, row.gateway.cpu_us] == pytest.approx([100, 1000])
+def test_the_ratio_is_the_median_of_the_rounds() -> None:
+    assert _row("1 KB", 32, (100, 200), (90, 100), (100, 1000)).ratio == pytest.approx(0.5)
 
 
 def test_processor_time_that_is_not_known_is_a_dash() -> None:
-    line = table([row_of("json", 1, [(_load(2, 0.01), _load(1, 0.02))])]).split("\n")[1]
-    assert line.count(" - ") == 2
+    figures = Figures({}, [_row("1 KB", 32, (None, None))])
+    assert next(table.rows[0][2:6] for table in tables(figures)) == ["-", "-", "-", "-"]
 
 
-def test_a_short_run_measures_every_case() -> None:
-    command = [sys.executable, "-m", "tests.bench", "--pairs", "1", "--seconds", "0.1", "--json"]
-    done = subprocess.run(command, check=True, capture_output=True, cwd=ROOT, timeout=60)
-    rows = json.loads(done.stdout)["rows"]
-    assert [(row["shape"], row["clients"], row["gateway"]["per_second"] > 0) for row in rows] == [
-        *(("json", 1, True), ("json", 32, True)),
-        *(("stream", 1, True), ("stream", 32, True)),
+def test_the_added_time_is_taken_round_by_round() -> None:
+    rounds = [{DIRECT: _load(1, at), OURS: _load(1, at + 2), ROUTE: _load(1, at + 4)} for at in (1.0, 500.0, 3.0)]
+    row = json_row("1 KB", 1, rounds)
+    assert (row.added_p50_ms, row.route_added_p50_ms) == (2, 4)
+
+
+def test_an_event_costs_its_share_of_the_run() -> None:
+    run = Streamed(events=1000, cpu_s=0.05)
+    assert stream_row("live", 200, 20, [{OURS: run}]).gateway_us == pytest.approx(50)
+
+
+SCALE = Scale(OURS, 1000, 999, 1, 50.0, 1.0, 2.0, 1.1, 40.0)
+
+
+def test_targets_say_what_was_met_and_what_was_missed() -> None:
+    figures = Figures({}, [_row("1 KB", 32, (30, 100)), _row("100 KB", 32, (90, 100))], scale=[SCALE])
+    figures.starts = [Started("first start", 0.9, 1.5, 80.0), Started("later start", 0.8, 0.9, 80.0)]
+    assert [goal.what for goal in missed(goals(figures))] == [
+        "100 KB bodies, 32 clients: the same",
+        "1,000 streams: not whole",
+        "first start, until it answers",
     ]
+
+
+def test_a_target_that_was_not_measured_is_neither_met_nor_missed() -> None:
+    assert {goal.met for goal in goals(Figures({}))} == {None}
+
+
+def test_every_part_that_was_measured_has_a_table() -> None:
+    planning = {"rows": [{"candidates": 1, "plan_us": 2.0, "anew_us": 3.0}], "share": 0.1, "growth": 2.0}
+    figures = Figures({}, scale=[SCALE, replace(SCALE, server=ROUTE)], planning=planning)
+    assert [table.title.split()[0] for table in tables(figures)] == ["Targets", "Many", "A"]
+    assert all(len({len(line) for line in (table.head, *table.rows)}) == 1 for table in tables(figures))
+
+
+OUTPUT = (
+    'Running 1s test\n{"requests": 500, "us": 2000000, "p50_us": 1500, "p99_us": 9000, "refused": %d, "broken": %d}\n'
+)
+
+
+def test_what_wrk_wrote_is_read() -> None:
+    assert read_wrk(OUTPUT % (0, 0))(1.0) == Load(500, 2.0, 1.5, 9.0, 1.0)
+
+
+@pytest.mark.parametrize("failed", [(1, 0), (0, 1)])
+def test_a_load_with_a_failure_is_none(failed: tuple[int, int]) -> None:
+    with pytest.raises(RuntimeError):
+        read_wrk(OUTPUT % failed)
