@@ -25,7 +25,7 @@ from troyproxy.settings.show import without_password
 from troyproxy.store import migrations
 from troyproxy.store.database import is_sqlite, parse_url
 from troyproxy.store.redis_door import state_mirror
-from troyproxy.upstream.http import HttpxUpstream
+from troyproxy.upstream.network import network
 
 PROVIDER_S: Final = 10.0
 SKEW_S: Final = 60.0
@@ -58,7 +58,7 @@ async def examine(config: Path | None) -> list[Finding]:
     if findings[-1].what == "migrations" and findings[-1].ok:
         snapshot = await _with_stored(configuration, snapshot, findings)
     findings.extend(await _shared_state(configuration))
-    upstream = HttpxUpstream()
+    upstream = network(configuration.settings.transport)
     try:
         reached = await asyncio.gather(*(_reach(provider, upstream) for provider in snapshot.providers.values()))
     finally:

@@ -7,10 +7,6 @@ import sys
 from collections.abc import Iterable, Sequence
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from troyproxy.telemetry.clean import one_line
 
@@ -33,6 +29,11 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, as_
 
     Heads are in capitals, unless they are to be *as_written*: names of files are.
     """
+    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 -- `serve` prints no table, and would pay for it
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
     tty = on_terminal()
     table = Table(box=SIMPLE_HEAD if tty else None, pad_edge=False)
     for column in columns:

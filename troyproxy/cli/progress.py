@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
 LONG: Final = 1000
 """Steps from which on a bar is shown."""
 
@@ -25,6 +22,9 @@ def progress(what: str, steps: int) -> Iterator[Callable[[], None]]:
     if steps < LONG or not watched():
         yield lambda: None
         return
+    from rich.console import Console  # noqa: PLC0415 -- rarely shown, and not cheap to load
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True, force_terminal=True), transient=True) as bar:
         task = bar.add_task(what, total=steps)

@@ -7,11 +7,11 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
-from typing import Final
+from typing import Final, cast
 
 from troyproxy.api.gateway import Gateway
 from troyproxy.app import create_app
-from troyproxy.cli.leaving import Leaving
+from troyproxy.cli.exchange import Serve
 from troyproxy.cli.listening import Listeners, listening
 from troyproxy.cli.server import Server, SideServer, loop_factory, metrics_app, server_config
 from troyproxy.cli.start import Start
@@ -79,9 +79,10 @@ async def run_servers(
     gateway: Gateway, settings: Settings, on_start: Callable[[], Awaitable[None]], main: Listeners, side: Listeners
 ) -> None:
     """Serve *gateway*, which is started, at *main*, and its metrics at *side*, until a signal."""
-    app = Leaving(gateway, lambda: gateway.life.stopping)
-    stop_soon = gateway.life.stop_soon
-    server = Server(server_config(app, settings), on_start, stop_soon, drain_s=settings.drain_s)
+    config = server_config(gateway, settings)
+    config.stopping = lambda: gateway.life.stopping
+    config.requests = None if settings.root_path else cast("Serve", gateway.table.serve)
+    server = Server(config, on_start, gateway.life.stop_soon, drain_s=settings.drain_s)
     beside = SideServer(server_config(metrics_app(gateway), settings, lifespan=False))
     async with asyncio.TaskGroup() as tasks:
         if side:
