@@ -80,6 +80,8 @@ Step = bytes | float | asyncio.Event | UpstreamFailed
 class FakeResponse:
     """A scripted `UpstreamResponse`; it writes down whether it was read and closed."""
 
+    whole: bytes | None = None
+
     def __init__(self, reply: Reply) -> None:
         self.status, self.headers = reply.status, reply.headers
         self._steps = list(reply.body)

@@ -1,4 +1,4 @@
-"""What every `ports.Upstream` keeps, shown on both adapters: over real loopback sockets, and into an app in process."""
+"""What every `ports.Upstream` keeps, on every adapter: two over real loopback sockets, one into an app in process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import brotli
 import pytest
 import zstandard
 
-from tests.upstream.loopback import PATIENCE_S, Answer, Rig, in_process, over_http, read
+from tests.upstream.loopback import FAST, HTTPX, PATIENCE_S, Answer, Rig, in_process, read
 from troyproxy.ports import UpstreamFailed
 from troyproxy.resilience.faults import Fault
 
@@ -21,7 +21,7 @@ SSE = (b"content-type", b"text/event-stream")
 BIG = bytes(range(256)) * 4096
 
 
-@pytest.fixture(params=[over_http, in_process])
+@pytest.fixture(params=[FAST.over, HTTPX.over, in_process], ids=["fast", "httpx", "in_process"])
 def rigged(request: pytest.FixtureRequest) -> Rigging:
     rigging: Rigging = request.param
     return rigging

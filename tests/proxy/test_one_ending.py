@@ -9,7 +9,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import Reply, Step
-from tests.proxy.rig import DONE, Rig, Served, answer, delta, event, fault, finish, refusal, reset, role, stream, usage
+from tests.proxy.rig import (
+    DONE,
+    Rig,
+    Served,
+    answer,
+    delta,
+    event,
+    fault,
+    finish,
+    refusal,
+    reset,
+    role,
+    stream,
+    usage,
+)
+from tests.proxy.seat import Seat
 from tests.virtual import VirtualLoop
 from troyproxy.ports import UpstreamFailed
 from troyproxy.resilience.faults import Fault
@@ -45,13 +60,17 @@ def _reply(name: str, cut: int, kind: str) -> Reply:
     return stream(*_whole(name)) if kind == "good" else _failing(name, cut, kind)
 
 
-def _run(script: list[tuple[int, str]]) -> Served:
+def _run(script: list[tuple[int, str]], *, ours: bool = False) -> Served:
+    """Walk one stream; *ours*: behind our own server."""
+
     async def run() -> Served:
         rig = Rig()
         rig.set(max_event=4096, early_commit_s=0.0)
         for name, (cut, kind) in zip(NAMES, script, strict=False):
             rig.script(**{name: _reply(name, cut, kind)})
-        served = await rig.ask("two" if len(script) == 2 else "three", stream=True)
+        call = rig.call("two" if len(script) == 2 else "three", stream=True)
+        call.peer = Seat() if ours else None
+        served = await rig.ask(call=call)
         assert rig.idle
         return served
 
@@ -63,9 +82,9 @@ def _endings(body: bytes) -> int:
     return body.count(b"data: [DONE]") + body.count(b'data: {"error"')
 
 
-@given(st.lists(replies, min_size=2, max_size=3))
-def test_the_client_sees_one_upstream_and_one_ending(script: list[tuple[int, str]]) -> None:
-    served = _run(script)
+@given(st.lists(replies, min_size=2, max_size=3), st.booleans())
+def test_the_client_sees_one_upstream_and_one_ending(script: list[tuple[int, str]], ours: bool) -> None:
+    served = _run(script, ours=ours)
     body = served.exchange.body
     assert len({name for name in NAMES if re.search(rf"{name}\d".encode(), body)}) <= 1
     if served.exchange.status == 200:

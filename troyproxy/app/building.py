@@ -61,7 +61,7 @@ from troyproxy.telemetry.metrics import Metrics
 from troyproxy.telemetry.ring import RequestRing
 from troyproxy.telemetry.trace import TraceObserver
 from troyproxy.telemetry.tracing import Tracing
-from troyproxy.upstream.http import HttpxUpstream
+from troyproxy.upstream.network import network
 from troyproxy.upstream.router import RoutedUpstream
 
 
@@ -105,9 +105,12 @@ class Builder:
         self._orders = Orders(self._store.control, self._health, self._clock)
         self._shelf = self._catalogue_shelf()
         self._snapshots = self._snapshot_keeper()
+        self._snapshots.tell(self._metrics.configured)
         self._snapshots.tell(self._live.configured)
         self._health.watch(lock_news(self._live.tell))
-        self._upstream = wiring.upstream or RoutedUpstream(HttpxUpstream(), {"demo": demo_app(), **wiring.apps})
+        self._upstream = wiring.upstream or RoutedUpstream(
+            network(self._settings.transport), {"demo": demo_app(), **wiring.apps}
+        )
         self._refresh = self._catalogue_refresh()
         self._measured = Measured.of(self._settings, wiring, self._store, self._health, self._snapshot)
         self._auto = self._auto_engine()
@@ -240,6 +243,7 @@ class Builder:
             usage=self._store.usage,
             limits=self._counting.keeper,
             traced=self._tracing.begin,
+            known=self._authenticator.known if self._settings.auth else None,
         )
 
     def _authenticate(self) -> Authenticate:

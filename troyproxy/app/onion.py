@@ -10,6 +10,7 @@ from troyproxy.api.edge import Edge
 from troyproxy.api.endpoint import ProxyEndpoint
 from troyproxy.api.gateway import ASGIApp
 from troyproxy.api.outermost import cors
+from troyproxy.catalog.keys import Key
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.leaks.policy import Leak
 from troyproxy.middleware.auth_guard import AuthGuard
@@ -41,6 +42,8 @@ class Onion:
     usage: UsageSink
     limits: LimitKeeper
     traced: Callable[[Headers], Traced | None]
+    known: Callable[[Call], Key | None] | None = None
+    """Knows at once whose key a request presents, where that was looked up a moment ago."""
 
     def around(self, route: str) -> ASGIApp:
         """Return the app that serves *route*."""
@@ -51,7 +54,7 @@ class Onion:
         app = Preflight(app, plan=self.planner.plan)
         app = EffortResolver(app)
         app = Bridge(app, max_body=self.gear.policy.max_body, patience=self.gear.policy.patience)
-        app = AuthGuard(app, authenticate=self.authenticate)
+        app = AuthGuard(app, authenticate=self.authenticate, known=self.known)
         return cors(self._edge(app, route), self.settings.cors_origins)
 
     def _edge(self, app: ASGIApp, route: str) -> Edge:

@@ -21,7 +21,7 @@ from troyproxy.proxy.trace_headers import trace_headers
 from troyproxy.proxy.turns import turns_told
 from troyproxy.resilience.faults import Fault
 from troyproxy.wire import chat, json
-from troyproxy.wire.headers import build_headers
+from troyproxy.wire.heads import build_headers
 from troyproxy.wire.summary import summary_in
 
 PATH: Final = "/chat/completions"
@@ -105,14 +105,15 @@ class Summariser:
         )
 
     async def _read(self, target: Target, response: UpstreamResponse, asked: int) -> Summed | Broken:
-        body = bytearray()
-        fits = await read_whole(response, limit=self._gear.policy.max_body, into=body)
+        parts: list[bytes] = []
+        fits = await read_whole(response, limit=self._gear.policy.max_body, into=parts)
+        body = b"".join(parts)
         if not fits or response.status not in STATUSES:
             return Broken(target.failure(fault=Fault.PROTOCOL))
         if not 200 <= response.status < 300:
-            told = bytes(body[:CLASSIFIED])
+            told = body[:CLASSIFIED]
             return Broken(target.failure(response.status, headers=response.headers, body=told))
-        return _judged(target, response.status, bytes(body), asked)
+        return _judged(target, response.status, body, asked)
 
 
 def _judged(target: Target, status: int, body: bytes, asked: int) -> Summed | Broken:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 from troyproxy.accounting.records import AttemptRecord
 from troyproxy.accounting.usage import Usage
@@ -33,6 +33,8 @@ Part = tuple[float, bytes | UpstreamFailed]
 @dataclass(slots=True)
 class Answer:
     """`ports.UpstreamResponse` whose parts come in time."""
+
+    whole: ClassVar[bytes | None] = None
 
     status: int = 200
     headers: Headers = (JSON,)
