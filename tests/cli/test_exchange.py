@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from uvicorn.server import ServerState
 
-from troyproxy.cli.protocol import Connection, ServerConfig
+from troyproxy.cli.protocol import Connection
+from troyproxy.cli.server_config import ServerConfig
 from troyproxy.proxy.answers import Peer, Receive, Send
 from troyproxy.proxy.call import Scope, peer_of
 
@@ -46,6 +47,9 @@ class Transport(asyncio.Transport):
 
     def is_closing(self) -> bool:
         return self.closed
+
+    def get_write_buffer_size(self) -> int:
+        return 0
 
     def pause_reading(self) -> None:
         self.reading = False

@@ -28,7 +28,8 @@ from tests.cli.test_exchange import (
     until_it_leaves,
 )
 from troyproxy.cli import line
-from troyproxy.cli.protocol import Connection, ServerConfig
+from troyproxy.cli.protocol import Connection
+from troyproxy.cli.server_config import ServerConfig
 from troyproxy.proxy.answers import Receive, Send
 from troyproxy.proxy.call import Scope
 

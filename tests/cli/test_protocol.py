@@ -12,8 +12,9 @@ import pytest
 import uvicorn
 
 from troyproxy.cli import protocol
-from troyproxy.cli.protocol import Connection, ServerConfig
+from troyproxy.cli.protocol import Connection
 from troyproxy.cli.server import server_config
+from troyproxy.cli.server_config import ServerConfig
 from troyproxy.proxy.answers import Receive, Send
 from troyproxy.proxy.call import Scope
 from troyproxy.settings.values import Settings
@@ -182,6 +183,17 @@ async def test_a_connection_on_which_nothing_is_served_ends(begun: bytes) -> Non
         writer.write(begun)
         answer = await rest(reader)
     assert (answer, app.bodies) == (b"", [])
+
+
+async def test_a_head_that_trickles_in_has_the_time_of_one_silence() -> None:
+    async with serving(App(), timeout_keep_alive=1) as (reader, writer):
+        writer.write(b"GET / HTTP/1.1\r\nx: ")
+        async with asyncio.TaskGroup() as group:
+            ended = group.create_task(rest(reader))
+            while not ended.done():
+                writer.write(b"y")
+                await asyncio.wait({ended}, timeout=0.05)
+    assert ended.result() == b""
 
 
 async def test_a_request_that_is_served_is_not_hurried() -> None:

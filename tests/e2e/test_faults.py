@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -14,7 +13,20 @@ from tests.e2e import shapes
 from tests.e2e.gateway import CHAT, Gateway, chat, client_headers, run_gateway
 from tests.e2e.shapes import DONE, completion, delta, dumps, event, role
 from tests.e2e.until import until
-from tests.e2e.upstreams import CUT, HANG, RESET, RST, SILENCE, Drip, Reply, Upstreams, error, stream, whole
+from tests.e2e.upstreams import (
+    CUT,
+    HANG,
+    RESET,
+    RST,
+    SILENCE,
+    Drip,
+    Reply,
+    Upstreams,
+    error,
+    run_upstreams,
+    stream,
+    whole,
+)
 
 JSON: Final = (("content-type", "application/json"),)
 WELL: Final = completion("from alpha")
@@ -60,8 +72,22 @@ STREAMED: Final = {
 }
 
 
+@pytest.fixture(scope="module", params=["fast", "httpx"])
+def transport(request: pytest.FixtureRequest) -> str:
+    """Both adapters of the network: what lies behind a proxy takes the second one."""
+    return str(request.param)
+
+
 @pytest.fixture(scope="module")
-def gateway(folder: Path, upstreams: Upstreams) -> Iterator[Gateway]:
+def upstreams(transport: str) -> Iterator[Upstreams]:
+    """One for each transport: what the first had is not seen by the second."""
+    del transport
+    with run_upstreams() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory: pytest.TempPathFactory, upstreams: Upstreams, transport: str) -> Iterator[Gateway]:
     names = [*(f"whole-{at}" for at in range(len(WHOLE))), *(f"streamed-{at}" for at in range(len(STREAMED)))]
     timeouts = dict.fromkeys(("first_byte_s", "first_output_s", "idle_s", "total_s"), 60)
     config = {
@@ -72,7 +98,7 @@ def gateway(folder: Path, upstreams: Upstreams) -> Iterator[Gateway]:
         "combos": {name: {"members": [f"alpha/{name}", f"beta/{name}"]} for name in names},
     }
     limits = dict.fromkeys(("TROY_STREAM_IDLE_MS", "TROY_UPSTREAM_TIMEOUT_MS", "TROY_FIRST_OUTPUT_MS"), "1000")
-    with run_gateway(folder, config, **limits) as running:
+    with run_gateway(tmp_path_factory.mktemp(transport), config, TROY_TRANSPORT=transport, **limits) as running:
         yield running
 
 

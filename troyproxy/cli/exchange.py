@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HEADER_VALUE_RE, STATUS_LINE
 
+from troyproxy.cli.farewell import leave
 from troyproxy.cli.line import Line
 from troyproxy.proxy.answers import PEER, Message, Receive, Send
 from troyproxy.proxy.call import Scope
@@ -33,6 +34,8 @@ FAILED_HEADERS: Final = (
     (b"content-length", b"%d" % len(FAILED)),
     (b"connection", b"close"),
 )
+LARGE: Final = 1 << 14
+"""Bytes of a body that is not worth a copy to go out with its head."""
 _LENGTH: Final = b"content-length: "
 _CODING: Final = b"transfer-encoding: "
 _CONNECTION: Final = b"connection: "
@@ -40,6 +43,8 @@ _FRAMING: Final = frozenset({_LENGTH, _CODING, _CONNECTION})
 _CLOSE: Final = b"connection: close\r\n"
 _CHUNKED: Final = b"transfer-encoding: chunked\r\n"
 _END: Final = b"0\r\n\r\n"
+_UNFIT: Final = bytes(byte for byte in range(256) if HEADER_VALUE_RE.match(bytes((byte,))))
+"""What may not stand in a header's value. To delete it takes a third of the time that a search for it takes."""
 
 
 class Exchange:
@@ -82,7 +87,7 @@ class Exchange:
             what = "completing" if self.started else "starting"
             self._line.logger.error("ASGI callable returned without %s response.", what)
         if self.started:
-            self._transport.close()
+            leave(self._transport, self._line.loop)
         elif not self.disconnected:
             self._begin(500, FAILED_HEADERS)
             self._go_on(FAILED, more=False)
@@ -104,6 +109,10 @@ class Exchange:
         """The body has ended."""
         self._more_body = False
         self._tell()
+
+    def goes_on(self) -> None:
+        """The body has not ended; it only seemed so."""
+        self._more_body, self._news = True, False
 
     def lost(self) -> None:
         """The client has left."""
@@ -197,7 +206,8 @@ class Exchange:
             lines += (begun, value, b"\r\n")
             if begun in _FRAMING:
                 self._frame(begun, value)
-        if HEADER_VALUE_RE.search(b"".join(lines[3::3])):  # the values
+        values = b"".join(lines[3::3])
+        if len(values.translate(None, _UNFIT)) != len(values):
             raise RuntimeError("Invalid HTTP header value.")
         if line.stopping():
             self.keep_alive = False
@@ -230,11 +240,19 @@ class Exchange:
         else:
             self._left -= len(body)
         if self._held:
-            body, self._held = self._held + body, b""
-        if body:
+            self._begin_with(body)
+        elif body:
             self._transport.write(body)
         if not more:
             self._complete()
+
+    def _begin_with(self, body: bytes) -> None:
+        """Let the head go, and *body* with it: a large one is not copied."""
+        head, self._held = self._held, b""
+        if len(body) > LARGE:
+            self._transport.writelines((head, body))
+        else:
+            self._transport.write(head + body)
 
     def _complete(self) -> None:
         if self._left != 0:
@@ -242,7 +260,7 @@ class Exchange:
         self.response_complete = True
         self._tell()
         if not self.keep_alive:
-            self._transport.close()
+            leave(self._transport, self._line.loop)
         self._line.complete()
 
     def _flush(self) -> None:

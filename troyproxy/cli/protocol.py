@@ -6,7 +6,9 @@ yet. So here
 
     a head over `MAX_HEAD`              431, and the connection ends
     trailers, chunk extensions over it  the connection ends
-    silence while nothing is served     the connection ends after the keep-alive time
+    silence while nothing is served     the connection ends after the keep-alive time, which a head has in all
+    the offer of another protocol       declined, and the request is read as any other
+    a client that does not read         its connection ends all the same, and what it left is dropped
     a client that leaves                the request that is being served hears of it, whatever was sent behind it
     the end of the server               what a client has sent by then is served, and nothing after it
 
@@ -17,23 +19,21 @@ may anything be said behind a body that a proxy in front looks for before it (RF
 from __future__ import annotations
 
 import asyncio
-import socket
 import urllib.parse
 from collections import deque
-from collections.abc import Callable
-from contextlib import suppress
-from functools import cached_property
 from typing import Any, Final, cast
 
 import httptools
-import uvicorn
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from troyproxy.cli.declined import behind
 from troyproxy.cli.exchange import Exchange, Serve
+from troyproxy.cli.farewell import leave, waits
 from troyproxy.cli.forwarded import PREFIX, Forwarded
-from troyproxy.cli.line import Line, Lowered, Names
+from troyproxy.cli.line import Line
+from troyproxy.cli.server_config import ServerConfig
 from troyproxy.proxy.call import Scope
 
 MAX_HEAD: Final = 1 << 21
@@ -47,25 +47,6 @@ TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\n"
     b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(_BODY), _BODY)
 )
-
-
-class ServerConfig(uvicorn.Config):
-    """What uvicorn is told of a server whose connections are `Connection`s."""
-
-    stopping: Callable[[], bool] = staticmethod(lambda: False)
-    """Whether the server is about to stop: every answer then is the last of its connection."""
-    requests: Serve | None = None
-    """What serves requests, where the app as a whole only tells them from a lifespan."""
-
-    @cached_property
-    def names(self) -> Names:
-        """The names of headers that answers had so far."""
-        return Names()
-
-    @cached_property
-    def lowered(self) -> Lowered:
-        """The names of headers that requests had so far."""
-        return Lowered()
 
 
 class Connection(HttpToolsProtocol):
@@ -126,16 +107,31 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse what came."""
         self._unused += len(data)
+        begun = self._in_head
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError:
             self._malformed()
-        except httptools.HttpParserUpgrade:
-            self._unsupported_upgrade_warning()
+        except httptools.HttpParserUpgrade as offer:
+            self._decline(memoryview(data)[offer.args[0] :])
         if self._unused > MAX_HEAD:
             self._refuse()
-        elif self.cycle is None or self.cycle.response_complete:
+        elif not begun and (self.cycle is None or self.cycle.response_complete):  # a head has one time for all of it
             self._wait()
+
+    def _decline(self, rest: memoryview) -> None:
+        """Go on with a request that offers another protocol; *rest* came behind its head."""
+        while True:
+            self.cycle.goes_on()
+            self.parser = behind(self, self.headers)
+            try:
+                self.parser.feed_data(rest)
+            except httptools.HttpParserError:
+                self._malformed()
+            except httptools.HttpParserUpgrade as offer:
+                rest = rest[offer.args[0] :]
+                continue
+            return
 
     def on_message_begin(self) -> None:
         """Begin a request."""
@@ -239,20 +235,25 @@ class Connection(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """End after what is served now. Without that: at once, but for a client whose request may be on its way."""
-        if not self._idle or not self._awaited:
-            super().shutdown()
-            return
-        self._ending = True
-        self.loop.call_later(LAST_S, self._end)
+        if not self._idle:
+            self.cycle.keep_alive = False
+        elif self._awaited:
+            self._ending = True
+            self.loop.call_later(LAST_S, self._end)
+        else:
+            self._leave()
 
     @property
     def _awaited(self) -> bool:
         """Whether a request is on its way, as far as can be known: begun, or with the system, or the first one."""
-        return self.cycle is None or self._in_head or _waits(self.transport)
+        return self.cycle is None or self._in_head or waits(self.transport)
 
     def _end(self) -> None:
         if self._idle:
-            self.transport.close()
+            self._leave()
+
+    def _leave(self) -> None:
+        leave(self.transport, self.loop)
 
     def _serve(self, cycle: Exchange) -> None:
         self._served = cycle
@@ -275,26 +276,20 @@ class Connection(HttpToolsProtocol):
         self._timer = None
         left_s = self._quiet_since + self.timeout_keep_alive - self.loop.time()
         if self._idle and left_s <= 0:
-            self.transport.close()
+            self._leave()
         elif self._idle:
             self._timer = self.loop.call_later(left_s, self._look)
 
     def _malformed(self) -> None:
-        said = "Invalid HTTP request received."
+        said, served = "Invalid HTTP request received.", self._served
         self.logger.warning(said)
-        self.send_400_response(said)
+        if served is None or served.response_complete or not served.started:
+            self.send_400_response(said)
+        self._leave()  # into an answer that has begun nothing is said
 
     def _refuse(self) -> None:
         if self.transport.is_closing():
             return
         if self._in_head and self._idle:
             self.transport.write(TOO_LARGE)
-        self.transport.close()
-
-
-def _waits(transport: asyncio.Transport) -> bool:
-    """Whether the client sent something that was not read yet."""
-    found = transport.get_extra_info("socket")
-    with suppress(OSError), socket.socket(fileno=socket.dup(found.fileno())) as copy:
-        return copy.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
-    return False
+        self._leave()

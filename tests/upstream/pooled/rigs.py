@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from tests.upstream.loopback import PATIENCE_S, Connection, Rig, read
 from troyproxy.ports import UpstreamFailed
@@ -40,7 +40,7 @@ def pool_of(rig: Rig) -> Pool:
 
 
 async def sent(rig: Rig, body: bytes = b"{}", method: str = "POST") -> PooledResponse:
-    response = await rig.upstream.send(replace(rig.request(body=body), method=method))
+    response = await rig.upstream.send(structs.replace(rig.request(body=body), method=method))
     assert isinstance(response, PooledResponse)
     return response
 

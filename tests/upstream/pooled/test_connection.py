@@ -27,7 +27,8 @@ class Wire(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = bytearray()
-        self.closing = self.paused = False
+        self.unsent = 0
+        self.closing = self.paused = self.aborted = False
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.written += data
@@ -47,7 +48,10 @@ class Wire(asyncio.Transport):
         self.closing = True
 
     def abort(self) -> None:
-        self.closing = True
+        self.closing = self.aborted = True
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
 
 
 @dataclass(slots=True)
@@ -144,6 +148,16 @@ async def test_a_refusal_stops_the_body() -> None:
     connection.resume_writing()
     connection.data_received(b"x")
     assert (len(wire.written), wire.closing, house.freed, house.lost) == (0, True, [], [connection])
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("unsent", [0, 5])
+async def test_a_peer_that_has_refused_need_not_read_the_rest_before_its_connection_ends(unsent: int) -> None:
+    connection, wire, _ = made()
+    connection.ask(b"", b"x" * 10, bodiless=False)
+    wire.unsent = unsent
+    connection.data_received(b"HTTP/1.1 413 Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+    assert (wire.closing, wire.aborted) == (True, unsent > 0)
 
 
 @pytest.mark.anyio

@@ -80,16 +80,23 @@ class Connection(asyncio.Protocol):
         elif len(body) <= ONE_WRITE:
             transport.write(head + body if body else head)
         else:
-            transport.write(head)
             self._unsent = memoryview(body)
-            self._push()
+            if self._writable:
+                self._push(head)
+            else:
+                transport.write(head)
         return response
 
-    def _push(self) -> None:
+    def _push(self, head: bytes = b"") -> None:
+        """Write what the peer takes; the *head* and the first piece are one call of the system, and no copy."""
         while self._unsent is not None and self._writable and self._transport is not None:
             piece, rest = self._unsent[:PIECE], self._unsent[PIECE:]
             self._unsent = rest or None
-            self._transport.write(piece)
+            if head:
+                self._transport.writelines((head, piece))
+                head = b""
+            else:
+                self._transport.write(piece)
 
     # --- the response's side ---
 
@@ -124,10 +131,15 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def close(self) -> None:
-        """Close with a farewell where the protocol has one."""
+        """Close with a farewell where the protocol has one; what of a request was not taken is not waited for."""
         self._end()
-        if self._transport is not None:
-            self._transport.close()
+        transport = self._transport
+        if transport is None:
+            return
+        if transport.get_write_buffer_size():
+            transport.abort()
+        else:
+            transport.close()
 
     def fail(self, detail: str) -> None:
         """End the exchange, if there is one, and the connection."""
