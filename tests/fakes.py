@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.errors import StoreUnavailable
-from troyproxy.ports import AutoPlan, Failover, Headers, News, UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.ports import AutoPlan, Ear, Failover, Headers, News, UpstreamFailed, UpstreamRequest, UpstreamResponse
 from troyproxy.resilience.events import Event
 
 
@@ -86,16 +86,22 @@ class FakeResponse:
         self.status, self.headers = reply.status, reply.headers
         self._steps = list(reply.body)
         self._close_s = reply.close_s
-        self.read = 0
+        self._ear: Ear | None = None
+        self.read = self.heard = 0
         self.closed = False
 
     async def chunks(self) -> AsyncIterator[bytes]:
         for step in self._steps:
             self.read += 1
-            if isinstance(step, bytes):
-                yield step
-            else:
+            if not isinstance(step, bytes):
                 await _play(step)
+            elif self._ear is not None and self._ear(step):
+                self.heard += 1
+            else:
+                yield step
+
+    def listen(self, ear: Ear, /) -> None:
+        self._ear = ear
 
     async def aclose(self) -> None:
         self.closed = True

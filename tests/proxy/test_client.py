@@ -159,6 +159,33 @@ async def test_a_client_that_stops_reading_a_whole_answer_is_gone_before_its_end
     assert not client.finished
 
 
+async def test_a_small_answer_to_a_client_that_reads_is_not_timed(rig: Rig) -> None:
+    call, wire = rig.call(), Wire(wait_s=100.0)
+    call.peer = Seat()
+    await Client(call, wire.send, stall_s=60).whole(200, (), b"hello")
+    assert [message.get("body") for message in wire.got] == [None, b"hello"]
+
+
+async def test_the_body_of_a_small_answer_is_timed_when_its_head_was_too_much(rig: Rig) -> None:
+    call, wire, seat = rig.call(), Wire(wait_s=100.0), Seat()
+    call.peer = seat
+
+    async def send(message: Message) -> None:
+        await wire.send(message)
+        seat.paused = True
+
+    with pytest.raises(ClientGone, match="does not read"):
+        await Client(call, send, stall_s=60).whole(200, (), b"hello")
+    assert [message["type"] for message in wire.got] == ["http.response.start"]
+
+
+async def test_a_small_answer_to_a_client_that_has_left_ends(rig: Rig) -> None:
+    call = rig.call()
+    call.peer = Seat()
+    with pytest.raises(ClientGone, match="has gone"):
+        await Client(call, Wire(error=BrokenPipeError()).send, stall_s=60).whole(200, (), b"hello")
+
+
 async def test_a_client_that_does_not_read_is_gone_after_the_stall(rig: Rig) -> None:
     with pytest.raises(ClientGone, match="does not read"):
         await _client(Wire(wait_s=100.0), rig).open(200, ())

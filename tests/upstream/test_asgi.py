@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.requests import Request
@@ -39,7 +39,7 @@ def test_an_app_without_a_base_url_serves_v1() -> None:
 
 def test_a_base_url_names_path_host_and_query() -> None:
     provider = Provider(id="p", app="x:y", base_url="http://inner:81/api%20x/", query=(("a", "1"),))
-    scope = scope_of(replace(REQUEST, provider=provider))
+    scope = scope_of(structs.replace(REQUEST, provider=provider))
     assert (scope["path"], scope["raw_path"], scope["query_string"], scope["server"]) == (
         "/api x/chat/completions",
         b"/api%20x/chat/completions",
@@ -49,7 +49,7 @@ def test_a_base_url_names_path_host_and_query() -> None:
 
 
 def test_the_scope_has_framing_of_its_own() -> None:
-    assert scope_of(replace(REQUEST, headers=((b"host", b"evil"), (b"x", b"1"))))["headers"] == [
+    assert scope_of(structs.replace(REQUEST, headers=((b"host", b"evil"), (b"x", b"1"))))["headers"] == [
         (b"host", b"asgi"),
         (b"content-length", b"2"),
         (b"x", b"1"),

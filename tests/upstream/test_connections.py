@@ -7,12 +7,12 @@ import gzip
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
 import pytest
 from httpx_aiohttp import AiohttpTransport
+from msgspec import structs
 
 from tests.upstream.loopback import PATIENCE_S, Connection, Handler, Network, Rig, over_http, read, server
 from troyproxy.catalog.providers import Provider
@@ -111,7 +111,7 @@ async def test_the_time_to_connect_covers_the_second_try(
 ) -> None:
     async with over_tls(net, certificate, Connection.left) as rig:
         with pytest.raises(UpstreamFailed) as caught:
-            await rig.upstream.send(replace(rig.request(), connect_s=0.5))
+            await rig.upstream.send(structs.replace(rig.request(), connect_s=0.5))
         assert (caught.value.fault, caught.value.body_sent) == (Fault.TIMEOUT_CONNECT, True)
 
 

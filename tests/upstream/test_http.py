@@ -8,6 +8,7 @@ import socket
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from tests.upstream.loopback import PATIENCE_S, Answer, Connection, Network, handler_of, read, server
 from troyproxy.catalog.providers import Provider
@@ -87,7 +88,7 @@ async def test_a_full_pool_is_saturation_not_a_timeout_of_the_upstream(net: Netw
     async with net.over(Answer(steps=(b"x", None)), max_connections=1) as rig:
         holding = await rig.upstream.send(rig.request())
         with pytest.raises(UpstreamFailed) as caught:
-            await rig.upstream.send(replace(rig.request(), connect_s=0.05))
+            await rig.upstream.send(structs.replace(rig.request(), connect_s=0.05))
         await holding.aclose()
         assert (caught.value.fault, caught.value.body_sent) == (Fault.SATURATED, False)
 
@@ -113,7 +114,7 @@ async def test_a_connection_is_used_again_when_the_body_was_read(net: Network) -
 async def test_each_provider_has_its_own_pool(net: Network) -> None:
     async with net.over(Answer(steps=(b"x", None)), max_connections=1) as rig:
         one = await rig.upstream.send(rig.request())
-        other = await rig.upstream.send(replace(rig.request(), provider=replace(rig.provider, id="beta")))
+        other = await rig.upstream.send(structs.replace(rig.request(), provider=replace(rig.provider, id="beta")))
         assert (one.status, other.status) == (200, 200)
         await one.aclose()
         await other.aclose()
@@ -123,9 +124,9 @@ async def test_a_changed_provider_gets_a_new_pool_and_the_old_one_closes_when_id
     async with net.over(OK) as rig, server(handler_of(OK)) as (port, second):
         moved = replace(rig.provider, base_url=f"http://127.0.0.1:{port}/v1")
         busy = await rig.upstream.send(rig.request())
-        await read(await rig.upstream.send(replace(rig.request(), provider=moved)))
+        await read(await rig.upstream.send(structs.replace(rig.request(), provider=moved)))
         assert await read(busy) == b"ok"
-        await read(await rig.upstream.send(replace(rig.request(), provider=moved)))
+        await read(await rig.upstream.send(structs.replace(rig.request(), provider=moved)))
         assert (rig.log.connections, second.connections) == (1, 1)
 
 
@@ -138,7 +139,7 @@ async def test_an_idle_old_pool_closes_at_once(net: Network) -> None:
     async with net.over(handle) as rig, server(handler_of(OK)) as (port, _):
         await read(await rig.upstream.send(rig.request()))
         moved = replace(rig.provider, base_url=f"http://127.0.0.1:{port}/v1")
-        await read(await rig.upstream.send(replace(rig.request(), provider=moved)))
+        await read(await rig.upstream.send(structs.replace(rig.request(), provider=moved)))
         assert await asyncio.wait_for(rig.log.gone.wait(), PATIENCE_S)
 
 

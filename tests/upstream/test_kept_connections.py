@@ -6,9 +6,9 @@ import asyncio
 import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from tests.upstream.loopback import PATIENCE_S, Connection, Handler, Log, Network, Rig, read
 from troyproxy.catalog.providers import Provider
@@ -175,7 +175,7 @@ async def test_the_second_try_passes_over_idle_connections(net: Network) -> None
 @pytest.mark.parametrize("method", ["POST", "GET"])
 async def test_a_new_connection_that_ends_is_not_tried_again(net: Network, method: str, end: Script) -> None:
     async with net.over(end) as rig:
-        assert await failure(rig, replace(rig.request(), method=method)) == (Fault.RESET, True)
+        assert await failure(rig, structs.replace(rig.request(), method=method)) == (Fault.RESET, True)
         assert (len(rig.log.requests), rig.log.connections) == (1, 1)
 
 
@@ -199,7 +199,7 @@ async def test_bad_http_on_a_kept_connection_is_not_tried_again(net: Network) ->
 async def test_nothing_is_tried_again_when_the_time_to_connect_is_over(net: Network) -> None:
     """A close that late is no idle close: the upstream was at work."""
     async with net.over(kept_then(close, serve)) as rig:
-        request = replace((await warmed(rig)).request(), connect_s=1e-9)
+        request = structs.replace((await warmed(rig)).request(), connect_s=1e-9)
         assert await failure(rig, request) == (Fault.RESET, True)
         assert rig.log.connections == 1
 

@@ -20,6 +20,8 @@ PLAIN: Final = frozenset({b"", b"identity"})
 class AnswerEditor:
     """A `Send` for one response."""
 
+    __slots__ = ("_body", "_call", "_editor", "_frames", "_send", "_spares")
+
     def __init__(
         self,
         call: Call,
@@ -36,7 +38,8 @@ class AnswerEditor:
     def __call__(self, message: Message) -> Awaitable[None]:
         if message["type"] == "http.response.start":
             self._editor = self._chosen(message.get("headers", ()))
-        return self._editor(message)
+        editor = self._editor
+        return editor(message)
 
     def _chosen(self, headers: Iterable[tuple[bytes, bytes]]) -> Send:
         kind = b""

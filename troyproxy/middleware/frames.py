@@ -18,18 +18,22 @@ Where nothing is changed it returns the very list, and the message passes as it 
 class FrameEditor:
     """A `Send` for one event stream. An event longer than the decoder's limit ends it with an error event."""
 
+    __slots__ = ("_call", "_decoder", "_edit", "_ended", "_send")
+
     def __init__(self, call: Call, send: Send, edit: EditFrames) -> None:
         self._call, self._send, self._edit = call, send, edit
-        self._decoder = FrameDecoder()
+        self._decoder: FrameDecoder | None = None
+        """From the first piece on that came without frames."""
         self._ended = False
 
     def __call__(self, message: Message) -> Awaitable[None]:
         if message["type"] == "http.response.body":
-            frames = self._call.frames
-            if frames and self._call.framed:  # inside the gateway: whole frames, nearly always to pass as they are
+            call, edit, send = self._call, self._edit, self._send  # a callable in a local name is called faster
+            frames = call.frames
+            if frames and call.framed:  # inside the gateway: whole frames, nearly always to pass as they are
                 last = not message.get("more_body")
-                edited = self._edit(frames, last)
-                return self._send(message) if edited is frames else self._put(message, edited, last)
+                edited = edit(frames, last)
+                return send(message) if edited is frames else self._put(message, edited, last)
             return self._frame(message)
         return self._send(without_length(message) if message["type"] == "http.response.start" else message)
 
@@ -38,8 +42,9 @@ class FrameEditor:
         if self._ended:
             return _nothing()
         last = not message.get("more_body")
+        decoder = self._decoder = self._decoder or FrameDecoder()
         try:
-            frames = self._decoder.feed(message.get("body", b""), last=last)
+            frames = decoder.feed(message.get("body", b""), last=last)
         except StreamTooLong as exc:
             last = self._ended = True
             return self._put(message, [*self._edit(exc.frames, last), _too_long(self._call, str(exc))], last)

@@ -16,6 +16,8 @@ from troyproxy.wire.sse import Frame, encode_data, with_data
 class LeakStream:
     """The state of one streamed answer; *tell* hears of each leak once."""
 
+    __slots__ = ("_filter",)
+
     def __init__(self, policy: Policy, tell: Callable[[Leak], None]) -> None:
         self._filter: LeakFilter[Frame] = LeakFilter(policy, tell)
 

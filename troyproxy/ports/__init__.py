@@ -18,7 +18,7 @@ from troyproxy.ports.repositories import (
 from troyproxy.ports.state import EventLog, News, StateMirror
 from troyproxy.ports.statistics import DailySum, Statistics
 from troyproxy.ports.store import Control, ControlEvent, Store
-from troyproxy.ports.upstream import Headers, Upstream, UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.ports.upstream import Ear, Headers, Upstream, UpstreamFailed, UpstreamRequest, UpstreamResponse
 
 __all__ = [
     "Admission",
@@ -31,6 +31,7 @@ __all__ = [
     "Correction",
     "Counted",
     "DailySum",
+    "Ear",
     "EventLog",
     "Failover",
     "Headers",

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable
 from typing import Protocol
+
+import msgspec
 
 from troyproxy.catalog.providers import Provider
 from troyproxy.resilience.faults import Fault
 
 Headers = tuple[tuple[bytes, bytes], ...]
 """Raw header pairs with lower-case names, in order, repeats kept."""
+Ear = Callable[[bytes], bool]
+"""Hears a piece of a body; True: it has taken the whole of it, False: it has taken nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class UpstreamRequest:
+class UpstreamRequest(msgspec.Struct, frozen=True):
     """One HTTP request to one provider. `headers` is complete: the adapter adds framing only."""
 
     provider: Provider
     method: str
     path: str
     """Behind the provider's base URL, with a leading slash: ``/chat/completions``."""
-    headers: Headers = field(repr=False)
-    body: bytes = field(default=b"", repr=False)
+    headers: Headers
+    body: bytes = b""
     connect_s: float = 10.0
+
+    def __repr__(self) -> str:
+        """Without what may be secret, or somebody's words."""
+        return f"UpstreamRequest({self.method} {self.provider.id} {self.path})"
 
 
 class UpstreamResponse(Protocol):
@@ -41,6 +47,12 @@ class UpstreamResponse(Protocol):
     @property
     def whole(self) -> bytes | None:
         """The whole decoded body if it is known to be there, so that `chunks` need not be asked; else None."""
+
+    def listen(self, ear: Ear, /) -> None:
+        """Offer to *ear* what arrives while `chunks` is waited for, from the event loop, without waking who waits.
+
+        What it takes is not yielded. It is for adapters that can; a body that is only pulled is offered to nobody.
+        """
 
     async def aclose(self) -> None:
         """Close the response and free the connection; safe to call twice and after cancellation."""

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Generator
+from types import coroutine
 from typing import Final
 
 from troyproxy.ports import Headers
@@ -15,9 +17,10 @@ from troyproxy.proxy.answers import Send
 from troyproxy.proxy.call import Call
 from troyproxy.wire.sse import Frame
 
-PIECE: Final = 1 << 16
+PIECE: Final = 1 << 17
 """Bytes of one message of a whole answer."""
 SENDING: Final = math.inf
+_NOTHING: Final = object()
 
 
 class ClientGone(Exception):
@@ -29,6 +32,21 @@ class Client:
 
     It belongs to the task that makes it. Only `beside` lets another one send.
     """
+
+    __slots__ = (
+        "__weakref__",
+        "_beside",
+        "_call",
+        "_dropped",
+        "_loop",
+        "_peer",
+        "_send",
+        "_stall_s",
+        "alarm",
+        "finished",
+        "sent_at",
+        "started",
+    )
 
     def __init__(self, call: Call, send: Send, *, stall_s: float, bell: Bell | None = None) -> None:
         self._call, self._send, self._stall_s = call, send, stall_s
@@ -51,13 +69,30 @@ class Client:
         """
         if self._beside is not None:
             await self._turn()
-        await self._put(self._head(status, (*headers, (b"content-length", b"%d" % len(body)))))
-        if len(body) > PIECE:
-            for at in range(0, len(body) - PIECE, PIECE):
-                await self._put({"type": "http.response.body", "body": body[at : at + PIECE], "more_body": True})
-            body = body[(len(body) - 1) // PIECE * PIECE :]
+        head = self._head(status, (*headers, (b"content-length", b"%d" % len(body))))
+        if len(body) <= PIECE and self.ready:
+            await self._both(head, {"type": "http.response.body", "body": body})
+            return
+        await self._put(head)
+        last = max(0, len(body) - 1) // PIECE * PIECE
+        # Our own server takes any buffer; a layer that edits the answer may not.
+        pieces = memoryview(body) if last and self._peer is not None and not self._call.gates else body
+        for at in range(0, last, PIECE):
+            await self._put({"type": "http.response.body", "body": pieces[at : at + PIECE], "more_body": True})
         self.finished = True
-        await self._put({"type": "http.response.body", "body": body})
+        await self._put({"type": "http.response.body", "body": pieces[last:]})
+
+    async def _both(self, head: dict[str, object], body: dict[str, object]) -> None:
+        """Send a small answer while `ready`: nothing waits for the client, so nothing is timed."""
+        try:
+            await self._send(head)
+            ready, self.finished = self.ready, True
+            if ready:
+                await self._send(body)
+        except OSError as exc:
+            raise self._gone(exc) from exc
+        if not ready:
+            await self._put(body)
 
     async def open(self, status: int, headers: Headers) -> bool:
         """Send the head unless it is out; return whether this call did. Raises ClientGone."""
@@ -87,7 +122,7 @@ class Client:
 
         It is for the many that follow the first: where nothing waits for the client, nothing is timed.
         """
-        if self._peer is None or self._peer.paused or self._beside is not None or self._dropped or self.finished:
+        if not self.ready:
             await self.frames(frames, more=True)
             return
         self._call.frames = frames
@@ -98,6 +133,39 @@ class Client:
             raise self._gone(exc) from exc
         if self._call.frames:
             self.sent_at = now
+
+    @property
+    def ready(self) -> bool:
+        """Whether `at_once` may send: our own server is in front, and there is nothing to wait for."""
+        peer = self._peer
+        return not (peer is None or peer.paused or self._beside is not None or self._dropped or self.finished)
+
+    def at_once(self, frames: list[Frame], now: float) -> None:
+        """Send more whole SSE frames while `ready`, without the task: for callbacks of the event loop.
+
+        A layer that waits all the same is waited for beside the walk. That the client has gone is found out by whoever
+        sends next.
+        """
+        self._call.frames = frames
+        body = frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])
+        send = self._send
+        sending = send({"type": "http.response.body", "body": body, "more_body": True}).__await__()
+        try:
+            waits_for = next(sending, _NOTHING)
+        except OSError:
+            self._dropped = True
+            return
+        if waits_for is not _NOTHING:
+            self._beside = self._loop.create_task(self._rest(waits_for, sending))
+            self._beside.add_done_callback(self._said)
+        if self._call.frames:
+            self.sent_at = now
+
+    async def _rest(self, waits_for: object, sending: Generator[object, None, None]) -> None:
+        try:
+            await _going_on(waits_for, sending)
+        except OSError:
+            self._dropped = True
 
     async def part(self, body: bytes, *, more: bool) -> None:
         """Send a piece of a body that is no stream of frames; without *more* it is the last. Raises ClientGone."""
@@ -152,3 +220,10 @@ class Client:
     def _gone(self, exc: OSError) -> ClientGone:
         self._dropped = True
         return ClientGone("the client does not read" if isinstance(exc, TimeoutError) else "the client has gone")
+
+
+@coroutine
+def _going_on(waits_for: object, sending: Generator[object, None, None]) -> Generator[object, None, None]:
+    """Go on with what has begun elsewhere and waits for something."""
+    yield waits_for
+    yield from sending

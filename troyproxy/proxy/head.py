@@ -17,7 +17,7 @@ from typing import Final
 from troyproxy.leaks.gate import GateVerdict
 from troyproxy.proxy.call import Gate
 from troyproxy.proxy.tally import Tally
-from troyproxy.wire import chat
+from troyproxy.wire import chat, json
 from troyproxy.wire.sse import Frame
 
 MAX_STRAY: Final = 64 * 1024
@@ -81,6 +81,14 @@ class StreamHead:
     def _note_stray(self, frame: Frame) -> None:
         if frame.data is None and not frame.raw.startswith(b":") and len(self.stray) < MAX_STRAY:
             self.stray += frame.raw[:MAX_STRAY]
+
+    @property
+    def stray_error(self) -> object | None:
+        """The error that an upstream tells without any event: a JSON body under a 200."""
+        try:
+            return chat.error_of(json.decode(bytes(self.stray)))
+        except json.MalformedJSON:
+            return None
 
     @property
     def _full(self) -> bool:

@@ -30,7 +30,7 @@ class Pulse:
     def __init__(self, client: Client, headers: Headers, *, open_after_s: float, every_s: float) -> None:
         self._client, self._headers = client, headers
         self._open_after_s, self._every_s = open_after_s, every_s
-        self._loop = asyncio.get_running_loop()
+        self._loop = client.alarm.bell.loop
         self._timer: asyncio.TimerHandle | None = None
         self._beat: asyncio.Task[None] | None = None
 

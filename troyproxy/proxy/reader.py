@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 from troyproxy.ports import UpstreamResponse
@@ -13,9 +14,12 @@ MANY: Final = 1024
 class FrameReader:
     """Whole frames of one stream, as they arrive. A cancelled read may be followed by a close only."""
 
+    __slots__ = ("_at_once", "_back", "_ended", "_failure", "_feed", "_read", "_response")
+
     def __init__(self, response: UpstreamResponse, *, limit: int) -> None:
+        self._response, decoder = response, FrameDecoder(limit)
         self._read = aiter(response.chunks()).__anext__
-        self._feed = FrameDecoder(limit).feed
+        self._feed, self._at_once = decoder.feed, decoder.at_once
         self._ended = False
         self._back: list[Frame] = []
         self._failure: StreamTooLong | None = None
@@ -38,6 +42,19 @@ class FrameReader:
             if frames:
                 return frames
         return []
+
+    def listen(self, ear: Callable[[list[Frame]], bool]) -> None:
+        """Offer to *ear* the frames of a read that holds nothing else, while `next` is waited for; `next` has the rest.
+
+        It returns whether it has taken them: all, or none. What is only pulled is not offered.
+        """
+        at_once = self._at_once
+
+        def hear(chunk: bytes) -> bool:
+            frames = at_once(chunk)
+            return ear(frames) if frames else False
+
+        self._response.listen(hear)
 
     def _late(self, exc: StreamTooLong) -> list[Frame]:
         """Return what came before an event that is too long: that fails only after those."""

@@ -6,7 +6,6 @@ in-band error event and no ``[DONE]``). Nothing else ends a stream that has begu
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
@@ -45,16 +44,35 @@ Commit = Callable[[], Awaitable[None]]
 class StreamRelay:
     """Relays one response. `commit` is awaited once, at the commit point: it records the success and sends the head."""
 
+    __slots__ = (
+        "_call",
+        "_client",
+        "_commit",
+        "_done",
+        "_gaps",
+        "_idle_s",
+        "_last_event",
+        "_output_by",
+        "_output_s",
+        "_policy",
+        "_quiet_since",
+        "_recorder",
+        "_tally",
+        "_target",
+        "_time",
+    )
+
     def __init__(self, call: Call, target: Target, client: Client, recorder: Recorder, commit: Commit) -> None:
         self._call, self._target, self._client = call, target, client
         self._recorder, self._policy, self._commit = recorder, recorder.policy, commit
         self._tally = Tally(choices=choices_of(call.payload))
         self._done = _DONE
-        self._loop = asyncio.get_running_loop()
+        self._time = client.alarm.time
         self._last_event = self._quiet_since = 0.0
+        self._gaps = call.ledger.gaps_s
         self._idle_s = self._policy.idle_of(target.provider)
         self._output_s = min(self._policy.first_output_of(target.provider), target.limit_s)
-        self._output_by = self._loop.time() + self._output_s
+        self._output_by = self._time() + self._output_s
         """Until the first output only this runs, whatever arrives; a head that was full committed without any."""
 
     @property
@@ -74,11 +92,11 @@ class StreamRelay:
         held = await self._hold(reader)
         if isinstance(held, Broken):
             return held
-        self._last_event = self._loop.time()
+        self._last_event = self._time()
         await self._commit()
         await self._client.frames(held, more=True)
         del held  # a head that was full is large, and a stream may be long
-        self._quiet_since = self._loop.time()
+        self._quiet_since = self._time()
         outcome = await self._pump(reader)
         if self._tally.dropped:
             said = f"dropped {self._tally.dropped} data lines that were no JSON objects"
@@ -97,19 +115,19 @@ class StreamRelay:
             max_bytes=policy.head_bytes,
             can_reject=self._target.can_reject,
         )
-        since = self._loop.time()
+        since = self._time()
         try:
             with self._client.alarm.until(self._output_by) as alarm:
                 return await self._until_output(reader, head, alarm)
         except TimeoutError:
-            silent = self._tally.output and self._loop.time() < self._target.walk_until
+            silent = self._tally.output and self._time() < self._target.walk_until
             return self._broken(Fault.TIMEOUT_IDLE if silent else Fault.TIMEOUT_TOTAL)
         except UpstreamFailed as exc:
             return self._broken(exc.fault)
         except StreamTooLong:
             return self._broken(Fault.PROTOCOL)
         finally:
-            self._call.ledger.upstream_s += self._loop.time() - since
+            self._call.ledger.upstream_s += self._time() - since
 
     async def _until_output(self, reader: FrameReader, head: StreamHead, alarm: Alarm) -> Broken | list[Frame]:
         events = 0
@@ -127,7 +145,7 @@ class StreamRelay:
             if self._tally.output and self._tally.events > events:
                 # A gate still reads: a call that is written as text may be long, and its model is at work.
                 events = self._tally.events
-                alarm.set(min(self._loop.time() + self._idle_s, self._target.walk_until))
+                alarm.set(min(self._time() + self._idle_s, self._target.walk_until))
         return self._ended_early(head)
 
     def _ended_early(self, head: StreamHead) -> Broken | list[Frame]:
@@ -137,11 +155,9 @@ class StreamRelay:
         if self._tally.events:
             empty = self._tally.done and not self._tally.output  # a role is no answer
             return self._broken(Fault.EMPTY if empty else Fault.RESET)
-        body = bytes(head.stray)
-        error = chat.error_of(_decoded(body))
-        if error is not None:
-            return self._in_band(error)
-        return self._broken(Fault.NOT_A_COMPLETION if body.strip() else Fault.EMPTY)
+        if head.stray_error is not None:
+            return self._in_band(head.stray_error)
+        return self._broken(Fault.NOT_A_COMPLETION if head.stray.strip() else Fault.EMPTY)
 
     def _refused(self, state: HeadState, head: StreamHead) -> Broken:
         if state is HeadState.REJECTED:
@@ -178,16 +194,12 @@ class StreamRelay:
 
     async def _forward(self, reader: FrameReader, alarm: Alarm) -> None:
         """Pass on what comes until the stream ends. This is what an event costs: hence no call that is not needed."""
-        tally, client, time = self._tally, self._client, self._loop.time
-        gaps = self._call.ledger.gaps_s
+        tally, client = self._tally, self._client
+        reader.listen(self._hear)
         while batch := await reader.next():
             before = tally.events
             passed = batch if tally.pass_on(batch) else self._sifted(batch)
-            now = time()
-            if tally.events > before:
-                if before <= GAP_SAMPLE:
-                    gaps.append(now - self._last_event)
-                self._last_event = self._quiet_since = now
+            now = self._note(before)
             if passed:
                 await client.go_on(passed, now)
                 if client.sent_at > now:  # what the client took its time for is not the upstream's silence
@@ -196,11 +208,35 @@ class StreamRelay:
                 break
             alarm.set(self._quiet_since + self._idle_s if tally.output else self._deadline())
 
+    def _hear(self, frames: list[Frame]) -> bool:
+        """Pass on ordinary events in the very turn of the event loop that brings them; the task sleeps on.
+
+        False: none is taken, it needs the task.
+        """
+        tally, client = self._tally, self._client
+        before = tally.events
+        if not (client.ready and tally.pass_on(frames)):
+            return False
+        now = self._note(before)
+        client.at_once(frames, now)
+        client.alarm.set(now + self._idle_s)
+        return True
+
+    def _note(self, before: int) -> float:
+        """Note when events came, where there are more than *before*; return the time."""
+        time = self._time
+        now = time()
+        if self._tally.events > before:
+            if before <= GAP_SAMPLE:
+                self._gaps.append(now - self._last_event)
+            self._last_event = self._quiet_since = now
+        return now
+
     def _deadline(self) -> float:
         """Return when the upstream's time is up. Raises TimeoutError when it is: a flood never lets a timer fire."""
         if self._tally.output:
             return self._quiet_since + self._idle_s
-        if self._loop.time() >= self._output_by:
+        if self._time() >= self._output_by:
             raise TimeoutError
         return self._output_by
 
@@ -261,10 +297,3 @@ class StreamRelay:
         )
         await self._client.frames([Frame(raw=event, data=event[6:].strip())], more=False)
         return Served(self._tally.usage, cut=failure)
-
-
-def _decoded(body: bytes) -> object:
-    try:
-        return json.decode(body)
-    except json.MalformedJSON:
-        return None

@@ -24,6 +24,8 @@ _FIELD: Final = re.compile(rb"(?:\A|[\r\n])[^:\r\n]")
 class Tally:
     """Fed every frame of one upstream stream, in order."""
 
+    __slots__ = ("_choices", "_finished", "_seen", "done", "dropped", "error", "events", "malformed", "output", "usage")
+
     def __init__(self, *, choices: int = 1) -> None:
         self._choices = choices
         self._finished: set[int] = set()

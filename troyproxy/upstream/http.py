@@ -20,11 +20,11 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import replace
 
 import httpx
+import msgspec
 
-from troyproxy.ports import Headers, UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.ports import Ear, Headers, UpstreamFailed, UpstreamRequest, UpstreamResponse
 from troyproxy.resilience.faults import Fault
 from troyproxy.upstream.decoding import decoded
 from troyproxy.upstream.failures import PROGRESS, Progress, failures
@@ -82,7 +82,7 @@ async def _ask(pool: Pool, request: UpstreamRequest) -> tuple[httpx.Response, Pr
         if failed.fault is not Fault.RESET or not progress.orphaned or left_s <= 0:
             raise
     progress = Progress(fresh=True)
-    return await _try(pool, replace(request, connect_s=left_s), progress), progress
+    return await _try(pool, msgspec.structs.replace(request, connect_s=left_s), progress), progress
 
 
 async def _try(pool: Pool, request: UpstreamRequest, progress: Progress) -> httpx.Response:
@@ -105,6 +105,9 @@ class HttpxResponse:
     def chunks(self) -> AsyncIterator[bytes]:
         """Return the body, to be read once."""
         return self._body
+
+    def listen(self, ear: Ear, /) -> None:
+        """Offer nothing: the library's bodies are pulled."""
 
     async def aclose(self) -> None:
         """Free the connection: it is reused when the body had arrived whole, else closed."""

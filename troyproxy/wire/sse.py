@@ -85,7 +85,7 @@ class FrameDecoder:
 
         Raises StreamTooLong when an event, finished or not, is over the limit; what was buffered is gone then.
         """
-        if chunk[:6] == _DATA and not self._buffer and (frames := self._plain(chunk)):
+        if frames := self.at_once(chunk):
             self._begun = True
             return frames
         self._buffer += chunk
@@ -104,13 +104,14 @@ class FrameDecoder:
         self._searched = max(0, len(self._buffer) - 2)
         return [*frames, *self._rest()] if last else frames
 
-    def _plain(self, chunk: bytes) -> list[Frame]:
-        """Return the frames of a read that is nothing but whole events of one ``data: `` line each; else no frames.
+    def at_once(self, chunk: bytes) -> list[Frame]:
+        """Return the frames of a read that is nothing but whole events of one ``data: `` line each, and keep nothing.
 
-        So nearly every read of nearly every stream looks. The bytes of a read that is one event are not copied.
+        For any other read: no frames, and none of it is taken. Nearly every read of nearly every stream looks like
+        that. The bytes of a read that is one event are not copied.
         """
         size = len(chunk)
-        if size > self._limit or chunk.find(b"\r") >= 0:
+        if chunk[:6] != _DATA or self._buffer or size > self._limit or chunk.find(b"\r") >= 0:
             return []
         if chunk[-1] == _LF and chunk.find(b"\n") == size - 2:
             return [Frame(chunk, chunk[6:-2])]

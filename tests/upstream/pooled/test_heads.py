@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from troyproxy.catalog.providers import Provider
 from troyproxy.ports import Headers, UpstreamFailed, UpstreamRequest
@@ -57,7 +58,9 @@ def test_a_head_is_exactly_this() -> None:
     [("GET", b"", []), ("HEAD", b"", []), ("GET", b"x", [b"content-length: 1"]), ("POST", b"", [b"content-length: 0"])],
 )
 def test_a_length_is_told_where_there_may_be_a_body(method: str, body: bytes, length: list[bytes]) -> None:
-    told = [line for line in lines(replace(REQUEST, method=method, body=body)) if line.startswith(b"content-length")]
+    told = [
+        line for line in lines(structs.replace(REQUEST, method=method, body=body)) if line.startswith(b"content-length")
+    ]
     assert told == length
 
 
@@ -66,16 +69,16 @@ def test_framing_is_never_the_callers() -> None:
         *((b"host", b"evil"), (b"Content-Length", b"9"), (b"transfer-encoding", b"chunked")),
         *((b"connection", b"close"), (b"expect", b"100-continue")),
     )
-    assert lines(replace(REQUEST, headers=theirs)) == lines(replace(REQUEST, headers=()))
+    assert lines(structs.replace(REQUEST, headers=theirs)) == lines(structs.replace(REQUEST, headers=()))
 
 
 def test_repeats_stay_apart_and_in_order() -> None:
-    told = lines(replace(REQUEST, headers=((b"x", b"1"), (b"y", b"2"), (b"x", b"3"))))
+    told = lines(structs.replace(REQUEST, headers=((b"x", b"1"), (b"y", b"2"), (b"x", b"3"))))
     assert told[2:5] == [b"x: 1", b"y: 2", b"x: 3"]
 
 
 def test_the_callers_user_agent_stands_alone() -> None:
-    told = lines(replace(REQUEST, headers=((b"user-agent", b"mine"),)))
+    told = lines(structs.replace(REQUEST, headers=((b"user-agent", b"mine"),)))
     assert [line for line in told if line.startswith(b"user-agent")] == [b"user-agent: mine"]
 
 
@@ -85,7 +88,7 @@ def test_the_callers_user_agent_stands_alone() -> None:
 )
 def test_user_and_password_of_a_base_url_are_basic_authentication(given: Headers, expected: list[bytes]) -> None:
     provider = replace(ALPHA, base_url="http://u:p%40@alpha/v1")
-    told = lines(replace(REQUEST, provider=provider, headers=given))
+    told = lines(structs.replace(REQUEST, provider=provider, headers=given))
     assert (told[1], [line for line in told if line.startswith(b"auth")]) == (b"host: alpha", expected)
 
 
@@ -98,12 +101,12 @@ def test_user_and_password_of_a_base_url_are_basic_authentication(given: Headers
     ],
 )
 def test_what_would_break_a_line_is_never_sent(header: tuple[bytes, bytes]) -> None:
-    assert refusal(replace(REQUEST, headers=(header,))) == (Fault.PROTOCOL, False)
+    assert refusal(structs.replace(REQUEST, headers=(header,))) == (Fault.PROTOCOL, False)
 
 
 @given(st.lists(st.tuples(st.binary(max_size=6), st.binary(max_size=12)), max_size=4))
 def test_a_head_has_one_line_for_each_header_or_is_refused(headers: list[tuple[bytes, bytes]]) -> None:
-    told = attempted(replace(REQUEST, headers=tuple(headers)))
+    told = attempted(structs.replace(REQUEST, headers=tuple(headers)))
     joined = b"\r\n".join(told) if isinstance(told, list) else b""
     assert told is Fault.PROTOCOL or (
         joined.count(b"\r\n") == joined.count(b"\r") == joined.count(b"\n") == len(told) - 1 <= len(headers) + 4
@@ -112,25 +115,25 @@ def test_a_head_has_one_line_for_each_header_or_is_refused(headers: list[tuple[b
 
 @pytest.mark.parametrize("method", ["get", "GET /x HTTP/1.1\r\nx:", ""])
 def test_a_method_that_is_none_is_refused(method: str) -> None:
-    assert refusal(replace(REQUEST, method=method)) == (Fault.PROTOCOL, False)
+    assert refusal(structs.replace(REQUEST, method=method)) == (Fault.PROTOCOL, False)
 
 
 @pytest.mark.parametrize("path", ["/a\r\nx: y", "/a b HTTP/1.1\r\n", "/a\0"])
 def test_a_path_breaks_no_line(path: str) -> None:
-    told = attempted(replace(REQUEST, path=path))
+    told = attempted(structs.replace(REQUEST, path=path))
     assert isinstance(told, list) or told is Fault.CONNECT
     assert not isinstance(told, list) or (told[0].count(b" "), told[1]) == (2, b"host: alpha")
 
 
 def test_a_path_leads_to_no_other_host() -> None:
     provider = replace(ALPHA, base_url="http://alpha")
-    assert refusal(replace(REQUEST, provider=provider, path="@evil/x"))[0] is Fault.CONNECT
+    assert refusal(structs.replace(REQUEST, provider=provider, path="@evil/x"))[0] is Fault.CONNECT
 
 
 def test_what_is_remembered_is_bounded() -> None:
     heads = Heads(ALPHA)
     for number in range(2 * MAX_KEPT):
-        heads.head(replace(REQUEST, path=f"/{number}", headers=((b"x-%d" % number, b"1"),)))
+        heads.head(structs.replace(REQUEST, path=f"/{number}", headers=((b"x-%d" % number, b"1"),)))
     assert (len(heads._firsts), len(heads._names)) == (MAX_KEPT, MAX_KEPT)
 
 

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from tests.upstream.loopback import FAST, PATIENCE_S, Connection, Rig, read
 from tests.upstream.pooled.rigs import eventually
@@ -116,7 +117,7 @@ async def test_no_slot_in_time_is_saturation() -> None:
     async with full() as (rig, pool, _group):
         busy = await rig.upstream.send(rig.request("/hang"))
         with pytest.raises(UpstreamFailed) as caught:
-            await rig.upstream.send(replace(rig.request(), connect_s=0.01))
+            await rig.upstream.send(structs.replace(rig.request(), connect_s=0.01))
         assert (caught.value.fault, caught.value.body_sent, len(pool._line)) == (Fault.SATURATED, False, 0)
         await busy.aclose()
         assert await read(await rig.upstream.send(rig.request())) == b"ok"
@@ -172,7 +173,7 @@ async def test_a_retired_pool_ends_with_its_last_exchange() -> None:
     async with full() as (rig, pool, _group), FAST.over(serve) as other:
         busy = await rig.upstream.send(rig.request("/hang"))
         moved = replace(rig.provider, base_url=other.provider.base_url)
-        await read(await rig.upstream.send(replace(rig.request(), provider=moved)))
+        await read(await rig.upstream.send(structs.replace(rig.request(), provider=moved)))
         before = pool.used
         await busy.aclose()
         assert (before, pool.used, pool.kept()) == (1, 0, None)
@@ -181,7 +182,7 @@ async def test_a_retired_pool_ends_with_its_last_exchange() -> None:
 async def test_another_path_of_an_origin_keeps_the_pool() -> None:
     async with full() as (rig, _, _group):
         moved = replace(rig.provider, base_url=rig.provider.base_url.replace("/v1", "/v2"))
-        await read(await rig.upstream.send(replace(rig.request(), provider=moved)))
+        await read(await rig.upstream.send(structs.replace(rig.request(), provider=moved)))
         assert (rig.log.connections, rig.log.requests[-1].target) == (1, "/v2/chat/completions")
 
 

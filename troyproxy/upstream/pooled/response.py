@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final, Protocol
 
-from troyproxy.ports import Headers, UpstreamFailed
+from troyproxy.ports import Ear, Headers, UpstreamFailed
 from troyproxy.resilience.faults import Fault
 from troyproxy.upstream.decoding import decoded
 from troyproxy.upstream.pooled.parser import Cut, ResponseParser
@@ -43,7 +43,18 @@ class Line(Protocol):
 class PooledResponse:
     """`ports.UpstreamResponse`, and what its connection feeds."""
 
-    __slots__ = ("_decoded", "_failure", "_line", "_parser", "_paused", "_waiter", "answered", "headers", "status")
+    __slots__ = (
+        "_decoded",
+        "_ear",
+        "_failure",
+        "_line",
+        "_parser",
+        "_paused",
+        "_waiter",
+        "answered",
+        "headers",
+        "status",
+    )
 
     def __init__(self, line: Line, *, bodiless: bool) -> None:
         self._parser = ResponseParser(bodiless=bodiless)
@@ -52,6 +63,7 @@ class PooledResponse:
         self._failure: tuple[Fault, str] | None = None
         """Not the exception: with its traceback it would be a circle around the body."""
         self._decoded: AsyncIterator[bytes] | None = None
+        self._ear: Ear | None = None
         self._paused = False
         self.answered = False
         """A byte came back."""
@@ -85,6 +97,10 @@ class PooledResponse:
         """The whole body, if it is there, unread, and needs no decoding."""
         return self._parser.whole() if self._decoded is None and self._failure is None else None
 
+    def listen(self, ear: Ear) -> None:
+        """Offer to *ear* what arrives while a reader waits; a body that has to be decoded is not offered."""
+        self._ear = ear if self._decoded is None else None
+
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self
 
@@ -109,7 +125,7 @@ class PooledResponse:
         line, self._line = self._line, None
         self._failure = self._failure or (Fault.RESET, "the response was closed")
         self._parser.stop()
-        self._decoded = None
+        self._decoded = self._ear = None
         self._wake()
         if line is not None:
             line.abort()
@@ -143,18 +159,35 @@ class PooledResponse:
             self.fail(Fault.PROTOCOL, str(exc))
             line.abort()
             return
+        if self._ear is not None and self._heard(self._ear):
+            return
         if not begun and parser.headers is not None:
             line.begun(parser.status)
         if parser.complete:
-            if self._paused:
-                self._resume()
-            self._line = None
-            line.finished(reusable=parser.reusable)
+            self._finished(line)
         elif parser.held > HIGH and not self._paused:
             self._paused = True
             line.pause()
         if parser.held or parser.complete or not begun:
             self._wake()
+
+    def _finished(self, line: Line) -> None:
+        if self._paused:
+            self._resume()
+        self._line = None
+        line.finished(reusable=self._parser.reusable)
+
+    def _heard(self, ear: Ear) -> bool:
+        """Whether *ear* has taken what is held. Only a reader that waits has all that came before; no end is passed."""
+        waiter, parser = self._waiter, self._parser
+        if waiter is None or waiter.done() or parser.complete or not parser.held:
+            return False
+        body = parser.body
+        if not ear(body[0] if len(body) == 1 else b"".join(body)):
+            return False
+        body.clear()
+        parser.held, parser.taken = 0, True
+        return True
 
     def ended(self, *, whole: bool) -> None:
         """Nothing more will come; *whole*: the peer said so itself."""
