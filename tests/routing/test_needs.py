@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from troyproxy.errors import InvalidRequest
-from troyproxy.routing.needs import PAYLOAD_TOKENS, Needs, as_tokens, needs_of, validate_chat, validate_common
+from troyproxy.routing.needs import (
+    PAYLOAD_TOKENS,
+    Needs,
+    as_tokens,
+    needs_of,
+    validate_chat,
+    validate_common,
+)
 
 BLOB = "data:image/png;base64," + "A" * 2_600_000
 IMAGE = {"type": "image_url", "image_url": {"url": BLOB}}
@@ -264,3 +271,8 @@ def test_any_json_is_accepted_or_refused_as_invalid(body: dict[str, object]) -> 
 @given(BODIES)
 def test_needs_survive_a_round_trip_through_any_spelling(body: dict[str, object]) -> None:
     assert needs_of(json.loads(json.dumps(body))) == needs_of(body)
+
+
+def test_a_message_that_is_a_part_by_itself_is_read_as_one() -> None:
+    found = needs_of({"messages": [{"type": "image_url", "image_url": {"url": "x"}}, {"type": "text", "text": "abcd"}]})
+    assert (found.vision, found.est_tokens) == (True, PAYLOAD_TOKENS + 1)

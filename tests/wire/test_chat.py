@@ -6,29 +6,10 @@ import json
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.wire.chat_shapes import JSON
 from troyproxy.wire import chat
 from troyproxy.wire.sse import FrameDecoder
-
-NAMES = st.sampled_from(
-    [
-        "choices",
-        "delta",
-        "message",
-        "content",
-        "text",
-        "index",
-        "finish_reason",
-        "error",
-        "code",
-        "usage",
-        "data",
-        "tools",
-    ]
-)
-LEAVES = st.none() | st.booleans() | st.integers(-1, 600) | st.floats() | st.sampled_from(["", "x", "503", "error"])
-JSON = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4))
 
 
 def delta(finish: object = None, **fields: object) -> dict[str, object]:

@@ -11,6 +11,7 @@ from troyproxy.leaks.options import Options
 
 _DEFAULT: Final = Options()
 _NO_SCHEMA: Final[Mapping[str, object]] = MappingProxyType({})
+_NONE: Final[frozenset[str]] = frozenset()
 _JSON_FORMATS: Final = frozenset({"json_object", "json_schema"})
 
 
@@ -70,11 +71,15 @@ def _schemas(tools: list[object]) -> dict[str, Mapping[str, object]]:
     for tool in tools:
         if not isinstance(tool, dict):
             continue
-        for holder in (tool, tool.get("function"), tool.get("custom")):
-            if holder is None:
+        if "name" in tool or "custom" in tool:
+            holders: tuple[object, ...] = (tool, tool.get("function"), tool.get("custom"))
+        else:
+            holders = (tool.get("function"),)  # as most are
+        for holder in holders:
+            if not isinstance(holder, dict):
                 continue
-            name = _name(holder)
-            if name is not None and name not in found:
+            name = holder.get("name")
+            if name and isinstance(name, str) and name not in found:
                 schema = holder.get("parameters")
                 found[name] = schema if isinstance(schema, dict) else {}
     return found
@@ -100,7 +105,7 @@ def _barred(payload: Mapping[str, object], offered: list[object], schemas: Mappi
         nested = choice.get("allowed_tools")
         allowed = _schemas(_list(nested if isinstance(nested, dict) else choice, "tools"))
         custom |= schemas.keys() - allowed.keys()
-    return frozenset(name for name in custom if name is not None)
+    return frozenset(name for name in custom if name is not None) if custom else _NONE
 
 
 def _json_answer(payload: Mapping[str, object]) -> bool:

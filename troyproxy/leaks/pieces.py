@@ -41,6 +41,8 @@ def _piece(choice: dict[str, object], body: dict[str, object]) -> Piece:
     finish, content = choice.get("finish_reason"), body.get("content")
     if finish is None and len(body) == 1 and isinstance(content, str):  # almost every event of a stream
         return Piece(index_of(choice), content)
+    if len(body) == 2 and "role" in body and isinstance(content, str):  # most whole answers
+        return Piece(index_of(choice), content, finish=finish if isinstance(finish, str) and finish else None)
     return Piece(
         index=index_of(choice),
         text=text_of(content),

@@ -11,7 +11,7 @@ from troyproxy.middleware.layer import MAX_BODY, Layer
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.stage import ASGIApp
 from troyproxy.routing.eligibility import SkipReason, room_needed, shortfall
-from troyproxy.routing.needs import Needs, needs_of, validate_chat, validate_common
+from troyproxy.routing.needs import Needs, Sizes, needs_of, validate_chat, validate_common
 
 PlanCall = Callable[[Call], object]
 NO_MODELS: Final[alone.Models] = {}
@@ -39,6 +39,7 @@ class Preflight(Layer):
     ) -> None:
         super().__init__(app, max_body=max_body)
         self._plan = plan
+        self._sizes = Sizes()
         self._alone = alone.snapshot_of(models)
 
     def decide(self, call: Call) -> None:
@@ -46,7 +47,7 @@ class Preflight(Layer):
         validate(call.payload)
         if call.key is not None and call.key.models:
             refuse_fallbacks(call)
-        call.needs = needs = needs_of(call.payload)
+        call.needs = needs = needs_of(call.payload, self._sizes.of)
         if call.foreign:
             self._check_app(str(call.payload.get("model", "")), needs)
         elif self._plan is not None:

@@ -16,6 +16,7 @@ from troyproxy.ports import Headers
 from troyproxy.proxy.answers import Message, Peer, Receive
 from troyproxy.wire import json
 from troyproxy.wire.coding import CODECS, ERRORS
+from troyproxy.wire.places import LARGE, decode_large
 
 CODINGS: Final = tuple(name.decode() for name in CODECS)
 """Content codings that requests may use. Stacked codings are refused: nobody sends them, bombs do."""
@@ -135,15 +136,24 @@ def _too_large(limit: int) -> BodyTooLarge:
 
 def decode_object(body: bytes) -> dict[str, object]:
     """Return the JSON object in *body*. Raises InvalidJSON, or InvalidRequest when it is JSON but no object."""
+    return _decoded(body, large=False)[0]
+
+
+def decode_single(body: bytes) -> tuple[dict[str, object], bool]:
+    """Do the same; say, too, whether *body* is a large object that is known to have no member twice."""
+    return _decoded(body, large=len(body) >= LARGE)
+
+
+def _decoded(body: bytes, *, large: bool) -> tuple[dict[str, object], bool]:
     if not body.strip():
         raise InvalidJSON("the request body is empty; a JSON object is expected")
     try:
-        value = json.decode(body)
+        value, single = decode_large(body) if large else (json.decode(body), False)
     except json.MalformedJSON as exc:
         raise InvalidJSON(f"the request body is not valid JSON: {exc}") from exc
     if not isinstance(value, dict):
         raise InvalidRequest(f"the request body must be a JSON object, not {_kind(value)}")
-    return value
+    return value, single
 
 
 def require_json(headers: Headers) -> None:

@@ -16,7 +16,7 @@ from typing import Final
 
 from troyproxy.errors import InvalidRequest, NotFound, UnsupportedMediaType
 from troyproxy.proxy.call import Call
-from troyproxy.proxy.intake import JSON, decode_object, require_json
+from troyproxy.proxy.intake import JSON, decode_object, decode_single, require_json
 from troyproxy.wire.headers import first, media_type
 from troyproxy.wire.multipart import MalformedMultipart, boundary_of, scan
 
@@ -49,7 +49,9 @@ def _expect_json(call: Call) -> None:
 
 
 def _take_json(call: Call) -> None:
-    call.take(_object_in(call.body))
+    value, single = decode_single(call.body)
+    call.take(_plainly_named(value))
+    call.single = value if single else None
 
 
 def _expect_opaque(call: Call) -> None:
@@ -80,7 +82,7 @@ def _model_in_form(call: Call) -> str:
 
 
 def _model_in_json(call: Call) -> object:
-    model = _object_in(call.body).get("model")
+    model = _plainly_named(decode_object(call.body)).get("model")
     if model is None:
         model = DEFAULT_MODELS.get(call.route)
     if model is None:
@@ -88,15 +90,14 @@ def _model_in_json(call: Call) -> object:
     return model
 
 
-def _object_in(body: bytes) -> dict[str, object]:
-    """Return the JSON object in *body*. Raises InvalidRequest for a second spelling of what is decided by.
+def _plainly_named(value: dict[str, object]) -> dict[str, object]:
+    """Return *value*. Raises InvalidRequest for a second spelling of what is decided by.
 
     Decoders that ignore case (Go's, some of .NET's) would let ``Model`` win over the ``model`` that was checked here.
     """
-    value = decode_object(body)
+    if ORDINARY.issuperset(value):
+        return value
     for name in value:
-        if name in ORDINARY:
-            continue
         meant = name.casefold()
         if meant in DECIDING and name != meant:
             raise InvalidRequest(f"{name}: write it {meant}; some upstreams would take both for one", param=meant)

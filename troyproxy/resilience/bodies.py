@@ -24,6 +24,7 @@ _CODES: Final = ("code", "type", "status", "reason", "error_code", "status_code"
 _MESSAGES: Final = ("message", "msg", "detail", "error", "error_description", "status_msg")
 _STATUSES: Final = ("code", "status", "status_code", "http_status", "http_code", "error_code")
 _NESTED: Final = ("innererror", "metadata", "base_resp")
+_LISTS: Final = ("errors", "details", "detail")
 _HTML: Final = re.compile(r"\s*(?:<!doctype html|<html|<head|<body|<\?xml)", re.IGNORECASE)
 
 Object = Mapping[str, object]
@@ -91,7 +92,7 @@ def objects_in(value: object) -> Iterator[Object]:
     if top is None:
         return
     for inner in (top.get("error"), _field(top.get("response"), "error"), _field(top.get("choices"), "error")):
-        if (found := _first_object(inner)) is not None:
+        if inner is not None and (found := _first_object(inner)) is not None:
             yield found
             yield from _inner(found)
     yield from _inner(top)
@@ -101,12 +102,13 @@ def objects_in(value: object) -> Iterator[Object]:
 
 def _inner(owner: Object) -> Iterator[Object]:
     for name in _NESTED:
-        if (found := _first_object(owner.get(name))) is not None:
+        if name in owner and (found := _first_object(owner[name])) is not None:
             yield found
-    for name in ("errors", "details", "detail"):
-        for item in _objects(owner.get(name)):
-            yield item
-            yield from _objects(item.get("violations"))  # Google QuotaFailure
+    for name in _LISTS:
+        if name in owner:
+            for item in _objects(owner[name]):
+                yield item
+                yield from _objects(item.get("violations"))  # Google QuotaFailure
 
 
 def _objects(value: object) -> list[Object]:
@@ -114,11 +116,13 @@ def _objects(value: object) -> list[Object]:
 
 
 def _first_object(value: object) -> Object | None:
-    return next(iter(_objects(value)), None)
+    if isinstance(value, dict):
+        return value
+    return next(iter(_objects(value)), None) if isinstance(value, list) else None
 
 
 def _field(value: object, name: str) -> object | None:
-    owner = _first_object(value)
+    owner = None if value is None else _first_object(value)
     return None if owner is None else owner.get(name)
 
 
@@ -130,7 +134,7 @@ def _codes(objects: tuple[Object, ...]) -> Iterator[str]:
     for owner in objects:
         for name in _CODES:
             value = owner.get(name)
-            if isinstance(value, str | int) and not isinstance(value, bool):
+            if value is not None and isinstance(value, (str, int)) and not isinstance(value, bool):
                 yield str(value)[:NAME_CHARS].lower()
 
 
@@ -138,7 +142,9 @@ def _statuses(objects: tuple[Object, ...]) -> Iterator[int]:
     for owner in objects:
         for name in _STATUSES:
             value = owner.get(name)
-            if isinstance(value, str) and re.fullmatch(r"[45][0-9][0-9]", value):
+            if value is None:
+                continue
+            if isinstance(value, str) and len(value) == 3 and re.fullmatch(r"[45][0-9][0-9]", value):
                 value = int(value)
             if isinstance(value, int) and 400 <= value <= 599:
                 yield value

@@ -5,9 +5,10 @@ ignored by `needs_of`."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
+
+import msgspec
 
 from troyproxy.errors import InvalidRequest
 
@@ -23,6 +24,10 @@ _PAYLOAD_KEYS: Final = _MEDIA | {"source", "data", "file_data", "file_url", "url
 TOOL_KEYS: Final = ("tools", "functions")
 _TEXTS: Final = (*TOOL_KEYS, "prompt", "input")
 """Members beside the messages whose text is counted."""
+_MANY: Final = 64
+"""Lists of tools whose size is kept, at most."""
+_LONG: Final = 1 << 17
+"""Bytes of the longest one."""
 _NUMBER: Final = ((int, float), "a number")
 _OF_ALL: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "stream": ((bool,), "a boolean"),
@@ -41,8 +46,7 @@ _LABELS: Final = frozenset({"role", "type", "id", "tool_call_id"})
 """Members of messages and parts that are structure, not text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(msgspec.Struct, frozen=True, gc=False):
     """The needs of one request."""
 
     tools: bool = False
@@ -55,8 +59,33 @@ class Needs:
     """The longest answer asked for, in tokens."""
 
 
-def needs_of(payload: Mapping[str, object]) -> Needs:
-    """Return the needs of a chat, completion or embedding request. Never raises."""
+Size = Callable[[object], int]
+
+
+class Sizes:
+    """The bytes of the texts in tools, kept by how they are written: agents send the same tools with every request."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, int] = {}
+
+    def of(self, value: object) -> int:
+        """Return what `text_bytes` does."""
+        try:
+            written = msgspec.json.encode(value)
+        except (UnicodeEncodeError, OverflowError, RecursionError):
+            return text_bytes(value)
+        size = self._known.get(written)
+        if size is None:
+            size = text_bytes(value)
+            if len(written) <= _LONG and b"null" not in written:  # NaN is written as null, too
+                if len(self._known) >= _MANY:
+                    self._known.clear()
+                self._known[written] = size
+        return size
+
+
+def needs_of(payload: Mapping[str, object], tool_bytes: Size | None = None) -> Needs:
+    """Return the needs of a chat, completion or embedding request. Never raises. *tool_bytes*: `Sizes.of`."""
     scan = _Scan()
     messages = payload.get("messages")
     if isinstance(messages, list):
@@ -64,7 +93,7 @@ def needs_of(payload: Mapping[str, object]) -> Needs:
     size = scan.bytes
     for key in _TEXTS:
         if key in payload:
-            size += _text_bytes(payload[key])
+            size += (tool_bytes if tool_bytes is not None and key in TOOL_KEYS else text_bytes)(payload[key])
     return Needs(
         tools=("tools" in payload or "functions" in payload) and wants_tools(payload),
         vision=scan.vision,
@@ -128,7 +157,7 @@ class _Scan:
             elif key == "content":
                 self._content([value])
             else:
-                self.bytes += _text_bytes(value)
+                self.bytes += text_bytes(value)
 
     def _content(self, todo: list[object]) -> None:
         """Walk what is *todo* without recursion: JSON may nest deeper than the stack."""
@@ -139,7 +168,7 @@ class _Scan:
             elif isinstance(node, dict):
                 todo.extend(self._inside(node))
             else:
-                self.bytes += _text_bytes(node)
+                self.bytes += text_bytes(node)
 
     def _inside(self, node: Mapping[str, object]) -> Iterator[object]:
         """Count one message or part; yield the content in it that is still to be walked."""
@@ -148,7 +177,7 @@ class _Scan:
             if key == "content":
                 yield value
             elif key not in _LABELS and not (media and key in _PAYLOAD_KEYS):
-                self.bytes += _text_bytes(value)
+                self.bytes += text_bytes(value)
 
     def _media(self, part: Mapping[str, object]) -> bool:
         kind = _kind(part)
@@ -165,7 +194,7 @@ def _kind(part: object) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-def _text_bytes(value: object) -> int:
+def text_bytes(value: object) -> int:
     """Return the UTF-8 bytes of all strings and keys in *value*; a number counts as one token."""
     texts: list[str] = []
     numbers = 0

@@ -115,6 +115,20 @@ def is_completion(value: object) -> bool:
     return True
 
 
+def is_plain(value: object) -> bool:
+    """Whether *value* is what most answers are: one choice with a text, and no error. Then nothing is wrong with it.
+
+    It follows that `error_of` and `failed_call` find nothing, and that it `is_completion`.
+    """
+    if not isinstance(value, dict) or "error" in value:
+        return False
+    choices = value.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
+        return False
+    message = choices[0].get("message")
+    return isinstance(message, dict) and bool(message.get("content")) and not choices[0].get("delta")
+
+
 def is_embedding(value: object) -> bool:
     """Whether *value* is a list of embeddings; vendors that leave out ``object`` are known by the vectors."""
     data = value.get("data") if isinstance(value, dict) else None

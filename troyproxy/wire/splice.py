@@ -6,7 +6,7 @@ surrogate escapes survive, and so do the prompt caches that depend on equal pref
 msgspec finds the raw text of each value. In a text in one of the two usual layouts (compact, or the blanks of Python's
 ``json.dumps``) the places of the values follow from their lengths. In any other the values are lined up with the text,
 and where even that does not fit (duplicate keys, escapes in keys, text that msgspec refuses) the standard library's
-scanner finds the spans.
+scanner finds the spans. Of a large text whose members are known to stand once, `places` tells it without a look.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Final
 import msgspec
 
 from troyproxy.wire.json import BOM, MalformedJSON, decode, encode
+from troyproxy.wire.places import Place, places
 
 _SPACE: Final = rb"[ \t\n\r]*"
 _OPEN: Final = re.compile(_SPACE + rb"\{" + _SPACE)
@@ -41,13 +42,20 @@ class _Member:
     value: bytes
 
 
-def edit(body: bytes, changes: Mapping[str, object], drop: Collection[str] = ()) -> bytes:
+def edit(
+    body: bytes, changes: Mapping[str, object], drop: Collection[str] = (), known: Mapping[str, object] | None = None
+) -> bytes:
     """Return the JSON object *body* with the members *changes* set and the members *drop* gone.
 
     New members go to the end, in the order of *changes*; a key in both is set. The same object comes back when
     nothing has to change. Of duplicate keys only the last stays, and a byte order mark goes, whatever was asked for:
-    the next reader must see what we saw. Raises MalformedJSON when *body* is no JSON object.
+    the next reader must see what we saw. *known* is the decoded body, where no member stands twice in it (`places`): a
+    large one is then not read again. Raises MalformedJSON when *body* is no JSON object.
     """
+    if known is not None:
+        edited = _as_known(body, known, changes, drop)
+        if edited is not None:
+            return edited
     try:
         raws = _RAW.decode(body)
     except (msgspec.DecodeError, RecursionError):
@@ -61,47 +69,57 @@ def edit(body: bytes, changes: Mapping[str, object], drop: Collection[str] = ())
 
 def _in_place(text: bytes, raws: Mapping[str, msgspec.Raw], changes: Mapping[str, object]) -> bytes | None:
     """Return *text* edited, where it is laid out in a usual way; None where it is not."""
-    names, blank = "".join(raws), 0
-    # A text that is as long as its distinct members with no blank between them has no blank, and no key twice.
-    more = len(text) - (sum(map(len, raws.values())) + len(names) + 4 * len(raws) + 1)
-    if more or not names.isascii():
-        blank = 1
-        if more != 2 * len(raws) - 1 or _spaced(raws) != text:
-            return None
-    added, count = b"", len(changes)
-    for key in changes:
-        if key not in raws:
-            added += b",%b:%b" % (encode(key), encode(changes[key]))
-            count -= 1
-    view, done = memoryview(text), 0
-    pieces: list[bytes | memoryview] = []
-    for start, end, value in _replaced(raws, changes, count, blank):
-        pieces += (view[done:start], value)
-        done = end
-    if added:
-        pieces += (view[done:-1], added)
-        done = len(text) - 1
-    return b"".join((*pieces, view[done:])) if pieces else text
-
-
-def _replaced(
-    raws: Mapping[str, msgspec.Raw], changes: Mapping[str, object], count: int, blank: int
-) -> list[tuple[int, int, bytes]]:
-    """Return the places, and the new texts, of the values that change among the *count* that are to be set."""
-    places: list[tuple[int, int, bytes]] = []
+    found: list[Place] = []
     at = 1  # behind the brace
     for key, raw in raws.items():
-        if not count:
-            break
-        start = at + len(key) + 3 + blank  # behind the key, its quotes and the colon
-        end = start + len(raw)
-        at = end + 1 + blank  # behind the comma
+        start = at + len(key) + 3  # behind the key, its quotes and the colon
+        at = start + len(raw) + 1  # behind the comma
         if key in changes:
-            count -= 1
-            value = _respelled(bytes(raw), changes[key])
-            if value is not None:
-                places.append((start, end, value))
-    return places
+            found.append((start, at - 1, key))
+    # A text that is as long as its distinct members with no blank between them has no blank, and no key twice.
+    if at != len(text):
+        if at + 2 * len(raws) - 1 != len(text) or _spaced(raws) != text:
+            return None
+        found = _moved(raws, found)
+    return _changed(text, found, raws, changes)
+
+
+def _as_known(
+    text: bytes, known: Mapping[str, object], changes: Mapping[str, object], drop: Collection[str]
+) -> bytes | None:
+    """Return *text* edited by what was decoded from it; None where that does not do."""
+    if drop and any(key in known for key in drop):
+        return None
+    found = places(text, known, [key for key in changes if key in known])
+    return None if found is None else _changed(text, found, known, changes)
+
+
+def _changed(text: bytes, found: list[Place], members: Collection[str], changes: Mapping[str, object]) -> bytes:
+    """Return *text* with new values in the places *found*, and behind its *members* those that it has not."""
+    pieces, done = _replaced(text, found, changes)
+    if len(found) < len(changes):
+        added = [b",%b:%b" % (encode(key), encode(changes[key])) for key in changes if key not in members]
+        pieces += (memoryview(text)[done:-1], *added)
+        done = len(text) - 1
+    return b"".join((*pieces, memoryview(text)[done:])) if pieces else text
+
+
+def _moved(raws: Mapping[str, msgspec.Raw], found: list[Place]) -> list[Place]:
+    """Return the places *found* where a blank follows each colon and each comma."""
+    blanks = {key: 2 * number + 1 for number, key in enumerate(raws)}
+    return [(start + blanks[key], end + blanks[key], key) for start, end, key in found]
+
+
+def _replaced(text: bytes, found: list[Place], changes: Mapping[str, object]) -> tuple[list[bytes | memoryview], int]:
+    """Return the text up to the last value that changes, in pieces, and where that value ends."""
+    pieces: list[bytes | memoryview] = []
+    done = 0
+    for start, end, key in found:
+        value = _respelled(text[start:end], changes[key])
+        if value is not None:
+            pieces += (memoryview(text)[done:start], value)
+            done = end
+    return pieces, done
 
 
 def _spaced(raws: Mapping[str, msgspec.Raw]) -> bytes:
