@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 from sqlalchemy import select, text
 
 from tests.fakes import FakeClock
@@ -76,7 +77,7 @@ async def test_what_is_unknown_adds_nothing_and_what_is_none_is_empty(store: Sql
 async def test_sums_grow_batch_by_batch(url: str, clock: FakeClock) -> None:
     store = SqlStore(url, secret_key=None, clock=clock, pace=replace(BRISK, batch=7))
     await store.start()
-    await record(store, *(replace(FULL, request_id=f"r{number}") for number in range(50)))
+    await record(store, *(structs.replace(FULL, request_id=f"r{number}") for number in range(50)))
     [found] = await sums(store._database)
     assert (found["requests"], found["input_tokens"], found["attempts"]) == (50, 50_000, 100)
     assert found["cost_usd"] == pytest.approx(50 * 0.00123)
@@ -96,7 +97,7 @@ async def test_sums_grow_batch_by_batch(url: str, clock: FakeClock) -> None:
     ],
 )
 def test_an_outcome_counts_in_its_column(outcome: str, column: str | None) -> None:
-    [added] = increments([replace(BARE, outcome=outcome)], Grouping())
+    [added] = increments([structs.replace(BARE, outcome=outcome)], Grouping())
     assert [name for name in ("succeeded", "client_errors", "failed", "cancelled") if added[name]] == [
         *([column] if column else [])
     ]
@@ -105,11 +106,11 @@ def test_an_outcome_counts_in_its_column(outcome: str, column: str | None) -> No
 async def test_days_keys_and_targets_are_apart(store: SqlStore) -> None:
     await record(
         store,
-        replace(FULL, request_id="a", at=NOON),
-        replace(FULL, request_id="b", at=NOON + 86_400),
-        replace(FULL, request_id="c", at=NOON, key_id="k2"),
-        replace(FULL, request_id="d", at=NOON, model="other"),
-        replace(FULL, request_id="e", at=NOON, provider="beta"),
+        structs.replace(FULL, request_id="a", at=NOON),
+        structs.replace(FULL, request_id="b", at=NOON + 86_400),
+        structs.replace(FULL, request_id="c", at=NOON, key_id="k2"),
+        structs.replace(FULL, request_id="d", at=NOON, model="other"),
+        structs.replace(FULL, request_id="e", at=NOON, provider="beta"),
     )
     assert [found["requests"] for found in await sums(store._database)] == [1] * 5
 
@@ -120,13 +121,13 @@ def test_a_day_is_a_utc_day() -> None:
 
 async def test_a_name_that_changed_is_the_newest(store: SqlStore) -> None:
     await record(store, FULL)
-    await record(store, replace(FULL, request_id="r2", key_name="renamed"))
+    await record(store, structs.replace(FULL, request_id="r2", key_name="renamed"))
     assert [found["key_name"] for found in await sums(store._database)] == ["renamed"]
 
 
 async def test_a_request_written_twice_counts_once(store: SqlStore) -> None:
     await record(store, FULL, FULL)
-    await record(store, FULL, replace(FULL, request_id="r2"))
+    await record(store, FULL, structs.replace(FULL, request_id="r2"))
     assert [found["requests"] for found in await sums(store._database)] == [2]
 
 
@@ -145,7 +146,9 @@ async def test_a_commit_whose_answer_was_lost_counts_once(store: SqlStore, monke
 
 
 async def test_a_row_that_is_refused_adds_nothing(store: SqlStore) -> None:
-    await record(store, FULL, replace(FULL, request_id="bad", est_tokens=2**80), replace(FULL, request_id="r2"))
+    await record(
+        store, FULL, structs.replace(FULL, request_id="bad", est_tokens=2**80), structs.replace(FULL, request_id="r2")
+    )
     assert [found["requests"] for found in await sums(store._database)] == [2]
 
 
@@ -166,7 +169,7 @@ async def test_instances_that_add_to_the_same_sums_lose_nothing(url: str, clock:
         await store.start()
     for number in range(60):
         for name, store in zip("ab", stores, strict=True):
-            row = replace(FULL, request_id=f"{name}{number}", model=f"m{number % 3}", key_id=f"k{number % 2}")
+            row = structs.replace(FULL, request_id=f"{name}{number}", model=f"m{number % 3}", key_id=f"k{number % 2}")
             store.usage.record(row)
         await asyncio.sleep(0)
     for store in stores:
@@ -179,7 +182,7 @@ async def test_instances_that_add_to_the_same_sums_lose_nothing(url: str, clock:
 
 def test_names_of_one_day_are_bounded_and_the_rest_is_other() -> None:
     grouping = Grouping(most=3)
-    rows = [replace(FULL, model=f"m{number}") for number in (0, 1, 2, 3, 0, 4)]
+    rows = [structs.replace(FULL, model=f"m{number}") for number in (0, 1, 2, 3, 0, 4)]
     assert {str(added["model"]): added["requests"] for added in increments(rows, grouping)} == {
         OTHER: 2,
         "m0": 2,
@@ -190,14 +193,14 @@ def test_names_of_one_day_are_bounded_and_the_rest_is_other() -> None:
 
 def test_a_new_day_begins_with_a_new_bound_and_old_days_are_forgotten() -> None:
     grouping = Grouping(most=1)
-    days = [grouping.of(replace(FULL, at=NOON + day * 86_400, model=f"m{day}")) for day in range(5)]
+    days = [grouping.of(structs.replace(FULL, at=NOON + day * 86_400, model=f"m{day}")) for day in range(5)]
     assert [group[3] for group in days] == ["m0", "m1", "m2", "m3", "m4"]
     assert len(grouping._seen) == 2
 
 
 async def test_the_longest_names_in_any_script_fit_the_key(store: SqlStore) -> None:
     long = "\U0001f600" * 1000
-    await record(store, replace(FULL, key_id=long, key_name=long, provider=long, model=long))
+    await record(store, structs.replace(FULL, key_id=long, key_name=long, provider=long, model=long))
     assert [len(found["model"]) for found in await sums(store._database)] == [200]
     assert store.dropped["usage"] == 0
 
@@ -212,10 +215,10 @@ def attempt(provider: str) -> AttemptRecord:
 OLD = (
     FULL,
     BARE,
-    replace(FULL, request_id="o1", at=NOON, outcome="truncated", wasted=None, usage=None, cost_usd=None),
-    replace(FULL, request_id="o2", at=NOON, outcome="cancelled", attempts=(), wasted=Usage(7, 5)),
-    replace(FULL, request_id="o3", at=NOON + 86_400, outcome="client_error", provider=None, model=None),
-    replace(FULL, request_id="o4", at=NOON, attempts=tuple(map(attempt, ("a", "a", "b", "a", "c")))),
+    structs.replace(FULL, request_id="o1", at=NOON, outcome="truncated", wasted=None, usage=None, cost_usd=None),
+    structs.replace(FULL, request_id="o2", at=NOON, outcome="cancelled", attempts=(), wasted=Usage(7, 5)),
+    structs.replace(FULL, request_id="o3", at=NOON + 86_400, outcome="client_error", provider=None, model=None),
+    structs.replace(FULL, request_id="o4", at=NOON, attempts=tuple(map(attempt, ("a", "a", "b", "a", "c")))),
 )
 
 

@@ -1,4 +1,4 @@
-"""The writer's own connection to a SQLite file."""
+"""Connections of our own to a SQLite file."""
 
 from __future__ import annotations
 
@@ -65,3 +65,19 @@ def test_it_can_be_used_again_after_it_was_closed(direct: Direct, file: Path) ->
     direct.close()
     direct.run(lambda connection: insert(connection, "b"))
     assert names(file) == ["a", "b"]
+
+
+def test_a_value_is_read_as_things_stand_now(direct: Direct, file: Path) -> None:
+    counted = [direct.value("SELECT count(*) FROM things")]
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("INSERT INTO things VALUES ('a')")
+        counted.append(direct.value("SELECT count(*) FROM things"))
+        other.execute("BEGIN IMMEDIATE")
+        counted.append(direct.value("SELECT count(*) FROM things"))
+    assert counted == [0, 1, 1]
+
+
+def test_a_value_that_is_not_there_is_an_error_and_the_next_is_read(direct: Direct) -> None:
+    with pytest.raises(sqlite3.DatabaseError, match="no such row"):
+        direct.value("SELECT name FROM things")
+    assert direct.value("SELECT 1") == 1

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from sqlalchemy import Table, func, select
 
 from tests.fakes import FakeClock
@@ -48,7 +49,7 @@ async def fill(url: str, clock: FakeClock, ages_days: list[float], *, events: bo
         if events:
             store.events.append(Cleared(at))
         else:
-            store.usage.record(replace(BARE, request_id=f"r{number}", at=at))
+            store.usage.record(structs.replace(BARE, request_id=f"r{number}", at=at))
     await until_written(store)
     await store.stop()
 
@@ -181,7 +182,7 @@ async def test_a_store_prunes_by_itself_and_writes_meanwhile(url: str, clock: Fa
     store.events.append(Cleared(clock.now()))
     await until_written(store)
     clock.move(60)
-    fresh = replace(BARE, at=clock.now())
+    fresh = structs.replace(BARE, at=clock.now())
     store.usage.record(fresh)
     await until_count(lambda: count(store._database, STATE_EVENTS), 1)
     await until_written(store)

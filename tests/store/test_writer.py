@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -47,6 +48,7 @@ class Outage:
 
     def begin(self) -> None:
         self._patch.setattr(self._database, "insert", self._refuse)
+        self._patch.setattr(self._database, "value", self._refuse)
         self._patch.setattr(self._database, "read", self._fail)
         self._patch.setattr(self._database, "write", self._fail)
 
@@ -91,7 +93,7 @@ async def test_more_rows_than_one_batch_are_all_written(url: str, clock: FakeClo
     store = SqlStore(url, secret_key=None, clock=clock, pace=replace(BRISK, batch=7))
     await store.start()
     for number in range(50):
-        store.usage.record(replace(BARE, request_id=f"r{number}"))
+        store.usage.record(structs.replace(BARE, request_id=f"r{number}"))
     await until_written(store)
     assert len(await store.requests.recent(limit=100)) == 50
     await store.stop()
@@ -136,9 +138,9 @@ async def test_an_outage_that_fills_a_queue_drops_the_oldest_and_counts_them(sto
 async def test_a_row_that_the_database_refuses_does_not_keep_the_others_back(
     store: SqlStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store.usage.record(replace(BARE, request_id="good"))
-    store.usage.record(replace(BARE, request_id="bad", est_tokens=2**80))
-    store.usage.record(replace(BARE, request_id="also good"))
+    store.usage.record(structs.replace(BARE, request_id="good"))
+    store.usage.record(structs.replace(BARE, request_id="bad", est_tokens=2**80))
+    store.usage.record(structs.replace(BARE, request_id="also good"))
     store.events.append(Cleared(1.0))
     await until_written(store)
     assert {row.request_id for row in await store.requests.recent()} == {"good", "also good"}
@@ -151,7 +153,7 @@ async def test_stopping_writes_what_waits(url: str, clock: FakeClock) -> None:
     store = SqlStore(url, secret_key=None, clock=clock, pace=replace(BRISK, linger_s=60.0, heartbeat_s=60.0, batch=2))
     await store.start()
     for number in range(5):
-        store.usage.record(replace(BARE, request_id=f"r{number}"))
+        store.usage.record(structs.replace(BARE, request_id=f"r{number}"))
     await store.stop()
     assert store.queue_depths == {"events": 0, "usage": 0}
     assert len(await store.requests.recent()) == 5
@@ -194,7 +196,7 @@ async def test_a_stopped_store_starts_again(url: str, clock: FakeClock) -> None:
     store = SqlStore(url, secret_key=None, clock=clock, pace=BRISK)
     for number in range(2):
         await store.start()
-        store.usage.record(replace(BARE, request_id=f"r{number}"))
+        store.usage.record(structs.replace(BARE, request_id=f"r{number}"))
         await until_written(store)
         await store.stop()
     assert len(await store.requests.recent()) == 2

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final, cast
 
 from sqlalchemy import func, insert, select
 
 from troyproxy.ports import Clock, ControlEvent
 from troyproxy.store.database import Database, bump
 from troyproxy.store.encoding import plain
-from troyproxy.store.tables import CONTROL, CONTROL_EVENTS
+from troyproxy.store.tables import CONTROL_EVENTS
+
+_REVISION: Final = "SELECT revision FROM control"
 
 
 class SqlControl:
@@ -21,8 +24,7 @@ class SqlControl:
 
     async def revision(self) -> int:
         """Return the revision; another one than last time means: load the configuration again."""
-        async with self._database.read() as connection:
-            return int((await connection.execute(select(CONTROL.c.revision))).scalar_one())
+        return cast("int", await self._database.value(_REVISION))
 
     async def bump(self) -> int:
         """Raise the revision by one and return it."""

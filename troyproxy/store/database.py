@@ -6,15 +6,13 @@ does not take a value), or Conflict where a repository names one. Messages never
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from sqlalchemy import Connection, Engine, event, make_url, select, update
+from sqlalchemy import Connection, Engine, event, make_url, update
 from sqlalchemy import create_engine as create_direct_engine
 from sqlalchemy.engine.url import URL
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
@@ -22,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
 from troyproxy.errors import ConfigError, Conflict, StoreUnavailable, ValidationFailed
-from troyproxy.store.direct import Direct
+from troyproxy.store.direct import Aside
 from troyproxy.store.encoding import written_json
 from troyproxy.store.lending import Lending
 from troyproxy.store.tables import CONTROL
@@ -170,15 +168,15 @@ def is_busy(exc: StoreUnavailable) -> bool:
 
 
 class Database:
-    """One database and the four ways to use it."""
+    """One database and the ways to use it."""
 
     def __init__(self, url: URL) -> None:
         self.url = url
         self._engine = create_engine(url)
         self._writing = self._engine.execution_options(**WRITES)
         self._lending = Lending(self._engine)
-        self._direct = Direct(_direct_engine(url)) if is_sqlite(url) else None
-        self._thread = _one_thread()
+        self._inserting = Aside(_direct_engine(url)) if is_sqlite(url) else None
+        self._looking = Aside(_direct_engine(url)) if is_sqlite(url) else None
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncConnection]:
@@ -194,15 +192,26 @@ class Database:
             async with self._lending.lend(self._writing) as connection, connection.begin():
                 yield connection
 
+    async def value(self, query: str) -> object:
+        """Return the first value that *query*, plain SQL, finds: for what is read again and again.
+
+        On SQLite a thread does all of it at once, as with `insert`. Raises StoreUnavailable, also when there is none.
+        """
+        if self._looking is not None:
+            with store_errors():
+                return await self._looking.value(query)
+        async with self.read() as connection:
+            return (await connection.exec_driver_sql(query)).scalar_one()
+
     async def insert(self, work: Work) -> None:
         """Run *work*, which does not wait for anything else, in one transaction. Raises as `write` does.
 
         On SQLite a thread does all of it at once. Through the event loop every step of a transaction would wait behind
         what the loop has to do, and under load the rows so long in memory, where a crash loses them.
         """
-        if self._direct is not None:
+        if self._inserting is not None:
             with store_errors():
-                await asyncio.get_running_loop().run_in_executor(self._thread, self._direct.run, work)
+                await self._inserting.run(work)
             return
         async with self.write() as connection:
             await connection.run_sync(work)
@@ -222,20 +231,14 @@ class Database:
 
     async def ping(self) -> None:
         """Raises StoreUnavailable when the database does not answer."""
-        async with self.read() as connection:
-            await connection.execute(select(1))
+        await self.value("SELECT 1")
 
     async def close(self) -> None:
         """Close every connection. What is used again opens anew."""
-        if self._direct is not None:
-            await asyncio.get_running_loop().run_in_executor(self._thread, self._direct.close)
-        self._thread.shutdown(wait=False)
-        self._thread = _one_thread()
+        for aside in (self._inserting, self._looking):
+            if aside is not None:
+                await aside.close()
         await self._lending.close()
-
-
-def _one_thread() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, thread_name_prefix="troyproxy-store")
 
 
 async def bump(connection: AsyncConnection) -> int:

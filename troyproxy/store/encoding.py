@@ -8,9 +8,11 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 KEPT_CHARS: Final = 1000
 """Of one text in a usage row; a model's name can be as long as the body."""
@@ -48,7 +50,7 @@ def maybe_short(text: str | None) -> str | None:
 
 
 def plain(value: object) -> object:
-    """Return *value* as JSON has it; dataclasses become objects, non-finite numbers null, anything odd its text."""
+    """Return *value* as JSON has it: what has fields becomes an object, odd numbers null, anything odd its text."""
     match value:
         case None | bool() | int():
             return value
@@ -58,7 +60,12 @@ def plain(value: object) -> object:
             return {clean(str(key)): plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
             return [plain(item) for item in value]
-        case _ if is_dataclass(value):
-            return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+        case _ if isinstance(value, msgspec.Struct) or is_dataclass(value):
+            return {name: plain(getattr(value, name)) for name in _names_of(value)}
         case _:
             return clean(str(value))  # a text, or anything odd
+
+
+def _names_of(value: Any) -> Iterable[str]:  # noqa: ANN401 -- a struct or a dataclass: they have no type in common
+    """Return the names of the fields."""
+    return value.__struct_fields__ if isinstance(value, msgspec.Struct) else [field.name for field in fields(value)]

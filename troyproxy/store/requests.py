@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement, Row, Select, and_, func, or_, select, true
 
 from troyproxy.accounting.pages import Page, Position, Wanted, position
