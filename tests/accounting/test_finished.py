@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from troyproxy.accounting.finished import Finished, finished_of
 from troyproxy.accounting.records import AttemptRecord
@@ -56,4 +56,4 @@ def test_unknown_usage_and_unknown_prices_count_nothing() -> None:
 def test_numbers_that_cannot_be_are_not_sane(odd: dict[str, float]) -> None:
     one = Finished("alpha", "m1", "A", 1.0)
     assert one.sane
-    assert not replace(one, **odd).sane  # type: ignore[arg-type]  # fields by name
+    assert not replace(one, **odd).sane

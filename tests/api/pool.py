@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -92,7 +93,7 @@ class Pool:
     """The gateway and how to ask it."""
 
     def __init__(self, folder: Path, *, text: str = FILE, **options: object) -> None:
-        self.clock = FakeClock(manual=True)
+        self.clock, self._ids = FakeClock(manual=True), count(1)
         self.upstream = Answering(self.clock)
         database = f"sqlite+aiosqlite:///{folder}/troy.db"
         settings = {"database_url": database, "auto_exploration": 0.0, **options}
@@ -104,7 +105,7 @@ class Pool:
         """Ask for one completion; ``x_troy_mode="fast"`` is a header. A second has passed since the last one."""
         self.clock.move(1.0)
         body = {"model": model, "messages": [{"role": "user", "content": text}], "max_tokens": 1000}
-        with patch("troyproxy.api.edge.seed_in", return_value=SEED):
+        with patch("troyproxy.api.edge.Noise.take", lambda *_: (f"req_{next(self._ids):024x}", SEED)):
             return await self.house.post("/v1/chat/completions", body, authorization=f"Bearer {key}", **headers)
 
     async def first(self, model: str = "auto", key: str = KEY, **headers: str) -> str:

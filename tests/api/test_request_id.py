@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from troyproxy.api.request_id import DRAWN, Noise, new_request_id, timed_request_id
-
-NOISE = bytes(range(7))
+from troyproxy.api.request_id import DRAWN, EACH, Noise, new_request_id
 
 
 def test_ids_sort_by_time_to_the_millisecond() -> None:
-    ids = [timed_request_id(at, NOISE) for at in (0.0, 1.0, 1_800_000_000.0, 1_800_000_000.001, 4_000_000_000.0)]
+    noise = Noise()
+    ids = [noise.take(at)[0] for at in (0.0, 1.0, 1_800_000_000.0, 1_800_000_000.001, 4_000_000_000.0)]
     assert ids == sorted(set(ids))
 
 
 def test_all_ids_look_alike() -> None:
-    shapes = {(name[:4], len(name), name[4:].isalnum()) for name in (new_request_id(), timed_request_id(1.8e9, NOISE))}
+    shapes = {(name[:4], len(name), name[4:].isalnum()) for name in (new_request_id(), Noise().take(1.8e9)[0])}
     assert shapes == {("req_", 28, True)}
 
 
-def test_two_ids_of_one_instant_differ_by_chance() -> None:
-    assert timed_request_id(1.8e9, NOISE) != timed_request_id(1.8e9, NOISE[::-1])
-
-
-def test_no_random_byte_is_given_twice() -> None:
+def test_no_chance_is_given_twice() -> None:
     noise = Noise()
-    taken = [noise.take(15) for _ in range(3 * DRAWN // 15)]
-    assert (len(set(taken)), {len(each) for each in taken}) == (len(taken), {15})
+    taken = [noise.take(1.8e9) for _ in range(3 * 2 * DRAWN // EACH)]
+    assert len({request_id for request_id, _ in taken}) == len({seed for _, seed in taken}) == len(taken)
 
 
-def test_what_is_left_when_it_is_too_little_is_given_to_nobody() -> None:
+def test_a_seed_has_64_bits() -> None:
     noise = Noise()
-    assert [len(noise.take(DRAWN - 1)), len(noise.take(2)), len(noise.take(2))] == [DRAWN - 1, 2, 2]
+    longest = max(noise.take(1.8e9)[1] for _ in range(100))
+    assert 1 << 60 < longest < 1 << 64

@@ -16,11 +16,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
 from statistics import median
 from typing import Final
+
+from msgspec import structs
 
 from tests.bench.rows import DAY_S, NOW, fill, request, request_id
 from tests.fakes import FakeClock
@@ -62,7 +64,7 @@ async def writer_ms(database: Database, first: int, runs: int) -> float:
     grouping, numbers = Grouping(), iter(range(first, 10**9))
 
     async def write() -> None:
-        rows = [replace(request(number), at=NOW + (number - first) / 100) for number in islice(numbers, BATCH)]
+        rows = [structs.replace(request(number), at=NOW + (number - first) / 100) for number in islice(numbers, BATCH)]
         await database.insert(inserting({USAGE_ROWS: rows}, grouping))
 
     return await fastest_ms(write, runs)

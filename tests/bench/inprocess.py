@@ -23,7 +23,7 @@ from tests.bench.servers import configuration, environment, new_key, prepare
 from tests.bench.shapes import DONE, FIRST, KB, LAST, USAGE, completion, moment, request
 from troyproxy.api.wiring import Wiring
 from troyproxy.app import create_app
-from troyproxy.ports import UpstreamRequest, UpstreamResponse
+from troyproxy.ports import Ear, UpstreamRequest, UpstreamResponse
 from troyproxy.proxy.answers import PEER
 from troyproxy.settings.load import load
 
@@ -47,13 +47,14 @@ STREAMS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Told:
     """An answer that is there."""
 
     parts: Sequence[bytes]
     headers: tuple[tuple[bytes, bytes], ...]
     status: int = 200
+    ear: Ear | None = None
 
     @property
     def whole(self) -> bytes | None:
@@ -63,9 +64,15 @@ class Told:
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the parts, as if each had been waited for."""
         for part in self.parts:
+            if self.ear is not None and self.ear(part):
+                continue
             if len(self.parts) > 1:
                 await asyncio.sleep(0)
             yield part
+
+    def listen(self, ear: Ear, /) -> None:
+        """Offer the parts that come to *ear*, as a network does."""
+        self.ear = ear
 
     async def aclose(self) -> None:
         """Do nothing."""

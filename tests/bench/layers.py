@@ -12,10 +12,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Final
 
 import uvloop
+from msgspec.structs import replace
 
 from tests.asgi import App, Message, Receive, Scope, Send
 from tests.bench.figures import Layer

@@ -6,11 +6,11 @@ import sqlite3
 import tracemalloc
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.api.house import House, build

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from tests.asgi import App, Exchange, Receive, Scope, Send, drive, http_scope
 from tests.fakes import FakeClock

@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from troyproxy.accounting.records import AttemptRecord
 from troyproxy.accounting.usage import Usage
@@ -29,7 +28,7 @@ def test_adaptations_are_those_of_the_last_attempt() -> None:
     ledger = Ledger()
     ledger.note_adapted(("a=1",))
     ledger.note_adapted(())
-    assert (ledger.adapted, ledger.lines) == ([], ["  adapted: a=1"])
+    assert (ledger.adapted, ledger.lines) == ((), ["  adapted: a=1"])
 
 
 @pytest.mark.parametrize(

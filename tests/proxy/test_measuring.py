@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
+from msgspec import structs
 
 from tests.fakes import FakeClock
 from tests.proxy.planning import Desk
@@ -194,7 +195,7 @@ def test_what_others_tell_counts_as_own(desk: Desk) -> None:
 def test_junk_from_others_is_ignored_and_a_clock_ahead_is_ours(desk: Desk) -> None:
     now = desk.clock.now()
     ahead = Finished("alpha", "m1", "A", now + 1e6, ok=True)
-    desk.measuring.learn([replace(ahead, tokens=-1), replace(ahead, at=float("nan")), ahead])
+    desk.measuring.learn([structs.replace(ahead, tokens=-1), structs.replace(ahead, at=float("nan")), ahead])
     assert (reading(desk).recent, reading(desk).last_used_at) == (1, now)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 import pytest
+from msgspec import structs
 
 from tests.fake_usage import FakeRequests
 from tests.fakes import FakeClock, FakeUsageSink
@@ -40,9 +41,9 @@ class Before:
     def row(self, ago_s: float, outcome: str = "ok", name: str = "alpha") -> None:
         at = self.clock.now() - ago_s
         attempt = AttemptRecord(name, "m1", "A", outcome, 200, at, 50.0, usage=Usage(60, 40))
-        row: UsageRow = replace(BARE, request_id=f"r{ago_s}", at=at, attempts=(attempt,))
+        row: UsageRow = structs.replace(BARE, request_id=f"r{ago_s}", at=at, attempts=(attempt,))
         served = {"provider": name, "model": "m1", "account": "A", "usage": Usage(60, 40)}
-        self.sink.record(replace(row, **served) if outcome == "ok" else row)  # type: ignore[arg-type]  # by name
+        self.sink.record(structs.replace(row, **served) if outcome == "ok" else row)
 
     @property
     def used(self) -> dict[str, float]:

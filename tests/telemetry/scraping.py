@@ -19,3 +19,7 @@ class FixedStatus:
 def series(metrics: Metrics) -> set[bytes]:
     text, _ = metrics.render("")
     return {line.rpartition(b" ")[0] for line in text.split(b"\n") if line and not line.startswith(b"#")}
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float | None:
+    return metrics.registry.get_sample_value("troyproxy_" + name, labels)

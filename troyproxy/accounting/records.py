@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
+
+import msgspec
 
 from troyproxy.accounting.usage import Usage
 
 
-@dataclass(slots=True)
-class AttemptRecord:
+class AttemptRecord(msgspec.Struct, gc=False):
     """One upstream attempt, as it is kept with the usage row.
 
     Written by the walk while the attempt lasts; from its end on it is replaced and not changed.
@@ -36,8 +36,7 @@ class AttemptRecord:
     """The spelling of a tool call that came as text, and what was done about it: ``F01;repaired``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Traced:
+class Traced(msgspec.Struct, frozen=True, gc=False):
     """Where a request stands in its trace (W3C Trace Context), when spans are made. Ids are hexadecimal digits."""
 
     trace_id: str
@@ -61,11 +60,11 @@ def leaks(attempts: Sequence[AttemptRecord]) -> int:
     return sum(bool(attempt.leak) for attempt in attempts)
 
 
-@dataclass(slots=True, kw_only=True)
-class UsageRow:
+class UsageRow(msgspec.Struct, kw_only=True, gc=False):
     """Everything that is recorded of one request. No prompt, no completion, no secret.
 
-    Nobody changes one. It is not frozen because that makes thirty fields four times as expensive to set.
+    Nobody changes one that is made. Who makes it sets what is not the same for most requests field by field: a call
+    with more than fourteen named arguments takes five times as long.
     """
 
     request_id: str
@@ -88,7 +87,7 @@ class UsageRow:
     skipped: tuple[tuple[str, str], ...] = ()
     """(spec, reason) pairs."""
     seed: int = 0
-    needs: Mapping[str, object] = field(default_factory=dict)
+    needs: Mapping[str, object] = msgspec.field(default_factory=dict)
     est_tokens: int = 0
     usage: Usage | None = None
     wasted: Usage | None = None

@@ -46,13 +46,17 @@ class Measures:
 class Track:
     """The running record of one candidate."""
 
-    __slots__ = ("_hours", "_last_used_at", "_latencies", "_minutes", "_noted", "_reckoned")
+    __slots__ = (
+        *("_hour_until", "_hours", "_last_used_at", "_latencies", "_minute_until", "_minutes", "_noted", "_reckoned"),
+    )
 
     def __init__(self) -> None:
         self._minutes: deque[list[int]] = deque(maxlen=61)
         """[minute, requests]; one more than an hour has, as the first is cut."""
         self._hours: deque[list[int]] = deque(maxlen=25)
         """[hour, successes, failures]."""
+        self._minute_until = self._hour_until = -math.inf
+        """When the newest minute and hour are over."""
         self._latencies: deque[tuple[float, float]] = deque(maxlen=SAMPLES)
         self._last_used_at = 0.0
         self._reckoned: tuple[float, Measures] | None = None
@@ -65,18 +69,20 @@ class Track:
         Attempts come about in order; one that is older than the newest counts with the newest minute and hour.
         """
         self._noted = True
-        self._last_used_at = max(self._last_used_at, at)
-        minutes, hours = self._minutes, self._hours
-        minute, hour = at // MINUTE_S, at // HOUR_S
-        if not minutes or minutes[-1][0] < minute:
-            minutes.append([int(minute), 0])
-        minutes[-1][1] += 1
-        if ok is not None:
-            if not hours or hours[-1][0] < hour:
-                hours.append([int(hour), 0, 0])
-            hours[-1][1 if ok else 2] += 1
-        if ok and latency_ms is not None and math.isfinite(latency_ms):
-            self._latencies.append((at, max(0.0, latency_ms)))
+        if at > self._last_used_at:  # noqa: PLR1730 -- `max` costs more than all the rest
+            self._last_used_at = at
+        if at >= self._minute_until:
+            self._minutes.append([int(at // MINUTE_S), 0])
+            self._minute_until = (at // MINUTE_S + 1) * MINUTE_S
+        self._minutes[-1][1] += 1
+        if ok is None:
+            return
+        if at >= self._hour_until:
+            self._hours.append([int(at // HOUR_S), 0, 0])
+            self._hour_until = (at // HOUR_S + 1) * HOUR_S
+        self._hours[-1][1 if ok else 2] += 1
+        if ok and latency_ms is not None and -math.inf < latency_ms < math.inf:
+            self._latencies.append((at, latency_ms if latency_ms > 0 else 0.0))
 
     @property
     def last_used_at(self) -> float:

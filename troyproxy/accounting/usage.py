@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 _MAX_TOKENS: Final = 10**12  # more is junk; a database integer holds it and every sum of it
 _BYTES_PER_TOKEN: Final = 4
@@ -18,8 +19,7 @@ _BARE: Final = frozenset({"prompt_tokens", "completion_tokens", "total_tokens"})
 _NOTHING: Final[Mapping[str, object]] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(msgspec.Struct, frozen=True, gc=False):
     """Tokens of one request. *cached* is part of *input*; *reasoning* and *audio* are details, not additions."""
 
     input: int = 0

@@ -13,7 +13,7 @@ from typing import Final
 from troyproxy.accounting.limits import Standing
 from troyproxy.accounting.records import Traced
 from troyproxy.api.outermost import bug
-from troyproxy.api.request_id import Noise, timed_request_id
+from troyproxy.api.request_id import Noise
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.ports import Clock, Headers, Observer, UsageSink
@@ -58,6 +58,7 @@ class Edge:
         self._route, self._snapshot, self._clock = route, snapshot, clock
         self._path, self._named = UPSTREAM_PATHS[route], "{path}" in route
         self._observer, self._usage, self._policy = observer, usage, policy
+        self._quiet, self._told = policy.expose == "id", policy.trace
         self._standing, self._traced, self._noise = standing, traced, Noise()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,20 +79,22 @@ class Edge:
             self._close(call)
 
     def _new_call(self, scope: Scope) -> Call:
-        peer, noise, policy = peer_of(scope), self._noise.take(15), self._policy
+        peer, clock = peer_of(scope), self._clock
         headers = raw_headers(scope) if peer is None else tuple(scope["headers"])
-        now = self._clock.now()
+        now = clock.now()
+        request_id, seed = self._noise.take(now)
+        # Fourteen named arguments at most: the interpreter packs more of them into a dict first.
         return Call(
-            request_id=timed_request_id(now, noise[8:]),
+            request_id=request_id,
             at=now,
-            started=self._clock.monotonic(),
+            started=clock.monotonic(),
             route=self._route,
             upstream_path=self._path.replace("{path}", scope["path_params"]["path"]) if self._named else self._path,
             headers=headers,
             snapshot=self._snapshot(),
-            seed=seed_in(noise),
-            quiet=policy.expose == "id",
-            ledger=Ledger(told=policy.trace),
+            seed=seed,
+            quiet=self._quiet,
+            ledger=Ledger(told=self._told),
             traced=self._traced(headers),
             peer=peer,
             complete=self._complete,
@@ -101,9 +104,10 @@ class Edge:
         row = row_of(call, duration_s=self._clock.monotonic() - call.started)
         self._usage.record(row)
         self._observer.request_finished(row)
-        if row.provider is not None and row.model is not None and call.ledger.gaps_s:
-            self._observer.events_seen(row.provider, row.model, call.ledger.gaps_s)
-        if self._policy.trace:
+        gaps_s = call.ledger.gaps_s
+        if gaps_s and row.provider is not None and row.model is not None:
+            self._observer.events_seen(row.provider, row.model, gaps_s)
+        if self._told:
             end = f"end {row.status} {row.outcome} after {row.duration_ms:.0f} ms"
             self._observer.trace(call.request_id, [*call.ledger.lines, end])
 
@@ -115,17 +119,14 @@ class Edge:
                 break
         else:
             headers += story(call, self._policy, known={name for name, _ in headers})
-        rates = self._rates(call)
+        key = call.key
+        if key is None or not key.limits:
+            return headers
+        rates = self._rates(call, key)
         return [*(pair for pair in headers if not pair[0].startswith(RATES)), *rates] if rates else headers
 
-    def _rates(self, call: Call) -> Headers:
+    def _rates(self, call: Call, key: Key) -> Headers:
         """Return where the caller's key stands. An answer from before its admission has what is known by now."""
-        key = call.key
-        if key is None or not key.limits or self._standing is None or self._policy.expose == "id":
+        if self._standing is None or self._quiet:
             return ()
         return rate_headers(call.standing if call.standing is not None else self._standing(key))
-
-
-def seed_in(noise: bytes) -> int:
-    """Return what the strategies' chance of one request begins with."""
-    return int.from_bytes(noise[:8], "big")

@@ -12,6 +12,10 @@ from troyproxy.proxy.report import REQUEST_ID
 
 DRAWN: Final = 3000
 """Bytes that are drawn at once."""
+SEED_DIGITS: Final = 16
+ID_DIGITS: Final = 13
+EACH: Final = SEED_DIGITS + ID_DIGITS
+"""Hexadecimal digits that a request takes."""
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -21,26 +25,22 @@ def new_request_id() -> str:
 
 
 class Noise:
-    """Random bytes, drawn from the system many at a time: each time it is asked, other threads get their turn."""
+    """Chance, drawn from the system for many requests at once: each time it is asked, other threads get their turn."""
 
     def __init__(self) -> None:
-        self._drawn, self._at = b"", 0
+        self._drawn, self._at = "", 0
 
-    def take(self, size: int) -> bytes:
-        """Return *size* bytes that nobody else gets."""
-        begin, end = self._at, self._at + size
+    def take(self, at: float) -> tuple[str, int]:
+        """Return the id of a request that arrived at *at* (unix seconds), and its seed: 64 bits that nobody else gets.
+
+        Such ids sort by time. What is stored under them goes to the end of the database's index, not all over it.
+        """
+        begin, end = self._at, self._at + EACH
         if end > len(self._drawn):
-            self._drawn, begin, end = urandom(DRAWN), 0, size
+            self._drawn, begin, end = urandom(DRAWN).hex(), 0, EACH
         self._at = end
-        return self._drawn[begin:end]
-
-
-def timed_request_id(at: float, noise: bytes) -> str:
-    """Return the id of a request that arrived at *at* (unix seconds); *noise* is seven random bytes.
-
-    Such ids sort by time. What is stored under them goes to the end of the database's index, not all over it.
-    """
-    return f"req_{int(at * 1000):011x}{noise.hex()[1:]}"
+        middle = begin + SEED_DIGITS
+        return f"req_{int(at * 1000):011x}{self._drawn[middle:end]}", int(self._drawn[begin:middle], 16)
 
 
 def naming(send: Send, request_id: str) -> Send:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+
+import msgspec
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.api.gateway import Gateway
@@ -110,6 +112,6 @@ def _told(found: Probe) -> dict[str, object]:
         "status": found.status,
         "message": found.message,
         "trail": found.trail,
-        "attempts": [asdict(attempt) for attempt in found.attempts],
+        "attempts": [msgspec.to_builtins(attempt) for attempt in found.attempts],
         "skipped": [{"member": spec, "reason": reason} for spec, reason in found.skipped],
     }

@@ -7,8 +7,9 @@ deadline or a bug.
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from dataclasses import replace
 from typing import Final
+
+from msgspec.structs import replace
 
 from troyproxy.accounting.usage import Usage, estimate, read_usage
 from troyproxy.leaks.gate import GateVerdict
@@ -41,6 +42,8 @@ STATUSES: Final = range(200, 600)
 
 class Attempt:
     """Runs once. However it ends, its record is written, the upstream's response closed and the place given back."""
+
+    __slots__ = ("_began", "_call", "_client", "_deadline", "_gear", "_recorder", "_target", "_time", "verdict")
 
     def __init__(self, gear: Gear, call: Call, target: Target, client: Client, recorder: Recorder) -> None:
         self._gear, self._call, self._target = gear, call, target
@@ -208,7 +211,13 @@ class Attempt:
             body = pulled
         if len(body) > limit:
             return Broken(self._target.failure(fault=Fault.PROTOCOL), message="the upstream's answer is too large")
-        return await self._judge(response, body)
+        judged = self._judged(body)
+        if isinstance(judged, Broken):
+            return judged
+        self._commit(response)
+        self._account_for(judged if judged is not None else self._estimate(body))
+        await self._client.whole(response.status, self._head(response), body)
+        return Served(judged)
 
     async def _pull(self, response: UpstreamResponse, limit: int) -> bytes | Broken:
         parts: list[bytes] = []
@@ -224,19 +233,18 @@ class Attempt:
             self._call.ledger.upstream_s += self._time() - since
         return b"".join(parts)
 
-    async def _judge(self, response: UpstreamResponse, body: bytes) -> Broken | Served:
+    def _judged(self, body: bytes) -> Broken | Usage | None:
+        """Return what a whole answer reports when it may go to the client, else what is wrong with it."""
         value = _decoded(body)
         usage = read_usage(value)
-        broken = self._refused(body, value, usage)
-        if broken is not None:
-            return broken
-        self._commit(response)
-        self._account_for(usage if usage is not None else self._estimate(body))
-        await self._client.whole(response.status, self._head(response), body)
-        return Served(usage)
+        plain = chat.is_plain(value) and self._call.route != EMBEDDINGS
+        broken = None if plain else self._refused(body, value, usage)
+        if broken is None and self._call.gates and self._rejected(value):
+            broken = self._leak(body, usage)
+        return broken or usage
 
     def _refused(self, body: bytes, value: object, usage: Usage | None) -> Broken | None:
-        """Return what is wrong with a whole answer, decoded; None when it may go to the client."""
+        """Return why a whole answer, decoded, is none."""
         error = chat.error_of(value)
         if error is not None:
             failure = self._target.failure(chat.error_code(error), body=body[:CLASSIFIED], in_band=True)
@@ -244,8 +252,9 @@ class Attempt:
         if not (chat.is_embedding(value) if self._call.route == EMBEDDINGS else chat.is_completion(value)):
             fault = Fault.NOT_A_COMPLETION if body.strip() else Fault.EMPTY
             return Broken(self._target.failure(fault=fault, body=body[:CLASSIFIED]), usage=usage)
-        if chat.failed_call(value) is None and not self._rejected(value):
-            return None
+        return None if chat.failed_call(value) is None else self._leak(body, usage)
+
+    def _leak(self, body: bytes, usage: Usage | None) -> Broken:
         failure = self._target.failure(fault=Fault.LEAK, body=body[:CLASSIFIED])
         return Broken(failure, usage=usage or self._estimate(body))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final
+
+from msgspec import Struct
 
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.learned import LearnedParameters
@@ -20,12 +21,15 @@ GENERATING: Final = frozenset({"/v1/chat/completions", "/v1/completions"})
 """Routes that know ``stream_options``, and an effort: what is embedded is not thought about."""
 
 
-@dataclass(frozen=True, slots=True)
-class MemberBody:
+class MemberBody(Struct, frozen=True):
     """What one member is sent, and how it differs from what the client sent."""
 
-    content: bytes = field(repr=False)
+    content: bytes
     changes: Changes
+
+    def __repr__(self) -> str:
+        """Without the client's words."""
+        return f"MemberBody({self.changes})"
 
     def may_learn(self, name: str, call: Call) -> bool:
         """Whether a 400 that names the parameter *name* earns one retry without it."""
@@ -45,7 +49,8 @@ def member_body(call: Call, candidate: Candidate, learned: LearnedParameters) ->
         learned=learned.of(provider, candidate.model),
         wants_usage=call.usage_wanted and call.route in GENERATING,
     )
-    return MemberBody(splice.edit(call.body, changes.set, changes.drop), changes)
+    known = call.single if call.single is call.payload else None
+    return MemberBody(splice.edit(call.body, changes.set, changes.drop, known), changes)
 
 
 def _passed(call: Call, model: str) -> bytes:

@@ -7,8 +7,9 @@ request, by the edge of the gateway or by the first layer that stands alone, and
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from troyproxy.accounting.limits import Standing
 from troyproxy.accounting.records import Traced
@@ -60,8 +61,7 @@ Rescue = Callable[[str, object], Repair | None]
 """From a provider and its decoded refusal to the tool call that was meant, or None."""
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Struct):
     """One request. `body` and `payload` are the client's until a layer in front of a foreign app edits them."""
 
     request_id: str
@@ -79,9 +79,9 @@ class Call:
     body: bytes = b""
     payload: dict[str, object] = field(default_factory=dict)
     """The decoded body; of what is passed through, the model's name alone. Another one comes by `take`."""
-    stream: bool = field(default=False, init=False)
+    stream: bool = False
     """Whether the client asked for a stream: exactly ``true``, nothing that merely looks so."""
-    passing: bool = field(default=False, init=False)
+    passing: bool = False
     """Whether the route passes bodies through."""
     form: Form | None = None
     """The places of the fields, when the body is a multipart form."""
@@ -121,7 +121,9 @@ class Call:
     """The head of an answer is on its way."""
     complete: Callable[[Call, Headers], list[tuple[bytes, bytes]]] | None = None
     """Adds what the edge tells in every head; None where there is no edge."""
-    _first: dict[bytes, bytes] | None = field(default=None, init=False, repr=False, compare=False)
+    single: dict[str, object] | None = None
+    """The payload, where it is known that no member stands twice in the body; another object says nothing of it."""
+    _first: dict[bytes, bytes] | None = None
     """The first value of each header, made when one is asked for: many are."""
 
     def __post_init__(self) -> None:
@@ -169,9 +171,10 @@ class Call:
     @property
     def fields(self) -> Mapping[bytes, bytes]:
         """The first value of each header."""
-        if self._first is None:
-            self._first = dict(reversed(self.headers))
-        return self._first
+        first = self._first
+        if first is None:
+            first = self._first = dict(reversed(self.headers))
+        return first
 
     def header(self, name: bytes) -> str | None:
         """Return the first value of a request header as text, or None."""
@@ -180,9 +183,7 @@ class Call:
 
     def sends(self, names: frozenset[bytes]) -> bool:
         """Whether the client sent any of these headers."""
-        if self._first is None:
-            self._first = dict(reversed(self.headers))
-        return not names.isdisjoint(self._first)
+        return not names.isdisjoint(self.fields)
 
     def edit(self, changes: Mapping[str, object], drop: frozenset[str] = frozenset()) -> None:
         """Change top-level members of the request, in place of the client's; other bytes stay as they are."""

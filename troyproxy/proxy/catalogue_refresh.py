@@ -15,6 +15,8 @@ from random import Random
 from typing import Final
 from urllib.parse import urlsplit
 
+import msgspec
+
 from troyproxy.catalog.providers import NO_AUTH, Provider
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.errors import (
@@ -132,7 +134,7 @@ class CatalogueRefresh:
         self._shelf.models()  # so that what is on the disk is known, and its tag with it
         kept = self._shelf.kept
         tag = () if kept is None or kept.etag is None else ((b"if-none-match", kept.etag.encode("latin-1")),)
-        request = replace(self._request, headers=(*self._request.headers, *tag))
+        request = msgspec.structs.replace(self._request, headers=(*self._request.headers, *tag))
         try:
             response = await self._upstream.send(request)
             try:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Final
 
+import msgspec
+
 from troyproxy.catalog.keys import Key
 from troyproxy.catalog.snapshot import Snapshot
 from troyproxy.ports import Headers
@@ -73,7 +75,7 @@ def explain(planner: Planner, call: Call, learned: LearnedParameters) -> dict[st
         "model": _name(call),
         "strategy": root.combo.strategy,
         "effort": asdict(call.effort) if call.effort is not None else None,
-        "needs": asdict(call.needs) if call.needs is not None else None,
+        "needs": msgspec.structs.asdict(call.needs) if call.needs is not None else None,
         "members": list(_members(call, draft, learned)),
         "auto": [auto_told(made, planner.auto) for made in draft.run.decided] if draft.run is not None else [],
         "order": [candidate.identity for candidate in plan.candidates],

@@ -8,9 +8,10 @@ comes of it; later members share what it brought. Nothing is kept beyond the req
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cached_property
 from typing import Final
+
+import msgspec
 
 from troyproxy.catalog.combos import Combo
 from troyproxy.proxy.accounts import accounts_of
@@ -146,7 +147,7 @@ class Handoff:
 
     def _with(self, text: str, cut: Cut) -> Call:
         """Return a copy of the call with the summary in it; the client's other bytes stay."""
-        shortened = replace(self._call)
+        shortened = msgspec.structs.replace(self._call)
         shortened.edit({"messages": handoff.handed_over(self._call.payload, cut.at, text)})
         return shortened
 

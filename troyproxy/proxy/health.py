@@ -22,6 +22,7 @@ from troyproxy.ports import Clock, EventLog, Observer
 from troyproxy.proxy.outcome import Target
 from troyproxy.resilience import health
 from troyproxy.resilience.breaker import FRESH, Admission, CircuitState
+from troyproxy.resilience.classes import RULES
 from troyproxy.resilience.classify import Verdict
 from troyproxy.resilience.cooldowns import Cooldown
 from troyproxy.resilience.decide import Attempt, decide, failure_event
@@ -183,7 +184,8 @@ class HealthKeeper:
         """Record a failed attempt."""
         attempt = Attempt(target.provider.id, target.candidate.model, target.account.id, target.started_at)
         now = self._clock.now()
-        rng = self._rng if target.seed is None else Random(target.seed)  # noqa: S311 -- jitter, replayable
+        drawn = target.seed is not None and RULES[verdict.error_class].jitter  # seeding one costs more than the rest
+        rng = Random(target.seed) if drawn else self._rng  # noqa: S311 -- jitter, replayable
         self.record(failure_event(self._state, verdict, attempt, at=now, rng=rng))
 
     def succeeded(self, target: Target) -> None:

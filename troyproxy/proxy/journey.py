@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 
 from troyproxy.auto.exclusion import probe_limit_s
@@ -12,7 +10,7 @@ from troyproxy.proxy.accounts import accounts_of
 from troyproxy.proxy.attempt import Attempt
 from troyproxy.proxy.bodies import MemberBody, adaptations, learned_name, member_body
 from troyproxy.proxy.call import Call
-from troyproxy.proxy.client import Client
+from troyproxy.proxy.client import Client, ClientGone
 from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.handoff import ADAPTED, Handoff, handoff_of
 from troyproxy.proxy.outcome import Broken, Served, Target
@@ -37,6 +35,11 @@ SHORTEST_S = 0.001
 class Journey:
     """One request's way along its plan."""
 
+    __slots__ = (
+        *("_at", "_body", "_call", "_candidates", "_client", "_deadline", "_gear", "_handoff", "_made"),
+        *("_pairs", "_planner", "_recorder", "_round_robin", "_second", "_setbacks", "_time", "_tries"),
+    )
+
     def __init__(self, gear: Gear, planner: Planner, call: Call, client: Client) -> None:
         self._gear, self._planner, self._call, self._client = gear, planner, call, client
         self._recorder = Recorder(gear, call)
@@ -60,18 +63,21 @@ class Journey:
         """Of the member that is being tried; made once, and anew when a parameter was learned."""
 
     async def run(self) -> None:
-        """Walk to an answer. Raises ClientGone; a cancellation passes."""
+        """Walk to an answer, or until the client has gone, which is noted. A cancellation passes."""
         self._gear.retries.count_request()
-        for second in (False, True):
-            for at, candidate in enumerate(self._candidates):
-                provider = candidate.provider
-                if provider is None or self._spent():
-                    continue
-                self._at, self._second = at, second
-                fresh = self._pairs is None and self._handoff is None
-                if (fresh or await self._opens(candidate, provider)) and await self._member(candidate, provider):
-                    return
-        await self._failures().end()
+        try:
+            for second in (False, True):
+                for at, candidate in enumerate(self._candidates):
+                    provider = candidate.provider
+                    if provider is None or self._spent():
+                        continue
+                    self._at, self._second = at, second
+                    fresh = self._pairs is None and self._handoff is None
+                    if (fresh or await self._opens(candidate, provider)) and await self._member(candidate, provider):
+                        return
+            await self._failures().end()
+        except ClientGone:
+            self._call.client_left = True
 
     def _book(self) -> Pairs:
         if self._pairs is None:
@@ -163,7 +169,7 @@ class Journey:
         if handoff is None or not handoff.applies(candidate):
             return member_body(self._call, candidate, learned)
         body = member_body(handoff.call_for(candidate), candidate, learned)
-        return replace(body, changes=body.changes.then(Changes(adapted=(ADAPTED,))))
+        return msgspec.structs.replace(body, changes=body.changes.then(Changes(adapted=(ADAPTED,))))
 
     def _room(self) -> int:
         """Return the attempts that a member may use: those left, but one for each member behind it."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 from urllib.parse import quote
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from troyproxy.accounting.records import AttemptRecord
 from troyproxy.accounting.usage import Usage
@@ -20,15 +23,14 @@ PLAIN: Final = re.compile(r"[\w/:.\-~@+]*", re.ASCII)
 """Text in which nothing is quoted, as almost all names are."""
 
 
-@dataclass(slots=True)
-class Ledger:
+class Ledger(Struct, gc=False):
     """Filled by the walk; read for headers, traces, metrics and the usage row."""
 
     attempts: list[AttemptRecord] = field(default_factory=list)
     running: bool = False
     """The latest attempt is under way."""
     skipped: list[Skip] = field(default_factory=list)
-    adapted: list[str] = field(default_factory=list)
+    adapted: Sequence[str] = ()
     told: bool = True
     """Somebody reads the play-by-play; else nothing is said, and whoever would say something need not word it."""
     lines: list[str] = field(default_factory=list)
@@ -52,7 +54,7 @@ class Ledger:
     """What the auto engine says of its order, in a word each: ``explored``, ``known``, ``probe``, …"""
     budget_spent: bool = False
     """The process's retry budget ended the walk."""
-    _passed_over: set[tuple[str, str]] = field(default_factory=set, repr=False)
+    _passed_over: set[tuple[str, str]] | None = None
 
     def say(self, line: str) -> None:
         """Add a line to the play-by-play."""
@@ -78,6 +80,8 @@ class Ledger:
     def skip(self, skip: Skip) -> bool:
         """Note a member that was passed over; the same spec and reason once. Return whether it is news."""
         what = (skip.spec, skip.reason)
+        if self._passed_over is None:
+            self._passed_over = set()
         if what in self._passed_over:
             return False
         self._passed_over.add(what)
@@ -91,7 +95,7 @@ class Ledger:
 
     def note_adapted(self, changes: tuple[str, ...]) -> None:
         """Note what is changed in the request for the attempt that begins; what others were sent is in the lines."""
-        self.adapted = list(changes)
+        self.adapted = changes
         if changes and self.told:
             self.say(f"  adapted: {', '.join(changes)}")
 
@@ -155,7 +159,7 @@ class Ledger:
 def _told(attempt: AttemptRecord) -> str:
     """Return where an attempt went and how it ended; a summary that was got is no answer."""
     outcome = "handoff" if attempt.handoff and attempt.outcome == "ok" else attempt.outcome
-    return _spelt(attempt.provider[:80], attempt.model[:80], attempt.account[:80], outcome)
+    return _spelt(attempt.provider, attempt.model[:80], attempt.account, outcome)  # the model may be a client's word
 
 
 @lru_cache(maxsize=4096)
@@ -168,7 +172,7 @@ def _ascii(text: str) -> str:
     return text[:80] if PLAIN.fullmatch(text) else quote(text[:80], safe="/:.-_~@+", errors="replace")
 
 
-def _listed(items: list[str], limit: int) -> str:
+def _listed(items: Sequence[str], limit: int) -> str:
     """Return as many of *items* as fit, whole, and how many more there are."""
     for shown in range(min(len(items), SHOWN), 0, -1):
         more = len(items) - shown

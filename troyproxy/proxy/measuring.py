@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Final
+
+import msgspec
 
 from troyproxy.accounting.finished import Finished, finished_of
 from troyproxy.accounting.price import cost_usd
@@ -35,6 +38,7 @@ USUAL_OUTPUT: Final = 1024
 """Tokens of an answer whose length the request does not limit."""
 EMBEDDINGS: Final = "/v1/embeddings"
 _LEAVES: Final = Combo("", "")
+_NAME_OF: Final = itemgetter(0)
 
 Tell = Callable[[Finished], None]
 
@@ -84,10 +88,9 @@ class Measuring:
 
     def heard(self, account: Account, headers: Headers) -> None:
         """The head of an answer is there."""
-        for name, _ in headers:
-            if b"ratelimit" in name or b"codex" in name:  # most say nothing
-                self.quotas.hear(account, headers, self._clock.now())
-                return
+        names = b" ".join(map(_NAME_OF, headers))
+        if b"ratelimit" in names or b"codex" in names:  # most say nothing
+            self.quotas.hear(account, headers, self._clock.now())
 
     def ended(
         self, target: Target, record: AttemptRecord, *, whole: bool, remember: tuple[MemoryKey, ...] = ()
@@ -109,7 +112,7 @@ class Measuring:
         now = self._clock.now()
         for finished in heard:
             if finished.sane:
-                known = replace(finished, at=min(finished.at, now))
+                known = msgspec.structs.replace(finished, at=min(finished.at, now))
                 self.statistics.note(known)
                 self.quotas.count(known, requests=1)
                 for listener in self._of_others:

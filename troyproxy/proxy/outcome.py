@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import msgspec
 
@@ -59,8 +58,7 @@ class Target(msgspec.Struct, frozen=True):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """An upstream's own answer, kept for the client in case it is the last."""
 
     status: int
@@ -68,8 +66,7 @@ class Answer:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(msgspec.Struct, frozen=True):
     """The attempt failed before anything of it was sent."""
 
     failure: Failure
@@ -79,8 +76,7 @@ class Broken:
     """The upstream's own words, for failures without an HTTP answer of their own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(msgspec.Struct, frozen=True):
     """The client has the answer, or (with *cut*) its beginning and one in-band error."""
 
     usage: Usage | None = None

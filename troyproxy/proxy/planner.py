@@ -11,6 +11,7 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
+import msgspec
 from cachetools import LRUCache
 
 from troyproxy.catalog.combos import Combo
@@ -106,7 +107,7 @@ class Planner:
         if resolution is None or needs is None:
             raise RuntimeError(_UNDECIDED)
         if resolution.kind is NameKind.DEFAULT and not needs.tools and call.wants_tools:
-            needs = replace(needs, tools=True)  # perhaps they come later
+            needs = msgspec.structs.replace(needs, tools=True)  # perhaps they come later
         now = self._clock.now()
         tree = self._roots.of(call, resolution, now)
         globs = tree.limits(call.key.models, resolution) if call.key is not None and call.key.models else ()

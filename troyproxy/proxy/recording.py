@@ -24,6 +24,8 @@ CANCELLED: Final = str(ErrorClass.CANCELLED)
 class Recorder:
     """The ledger's pen for one request."""
 
+    __slots__ = ("_began", "_call", "_gear")
+
     def __init__(self, gear: Gear, call: Call) -> None:
         self._gear, self._call = gear, call
         self._began = 0.0

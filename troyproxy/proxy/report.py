@@ -56,7 +56,7 @@ def commit_headers(call: Call, policy: WalkPolicy, upstream: Headers, secret: Se
 
 def _fits(kind: bytes, *, stream: bool) -> bool:
     """Whether a content type is what a body is that is known to be one."""
-    return kind.lower().startswith(b"text/event-stream") if stream else b"json" in kind.lower()
+    return kind.lower().startswith(b"text/event-stream") if stream else kind == JSON[1] or b"json" in kind.lower()
 
 
 def passed_headers(call: Call, policy: WalkPolicy, upstream: Headers) -> Headers:

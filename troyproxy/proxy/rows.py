@@ -11,6 +11,7 @@ from troyproxy.accounting.price import cost_usd
 from troyproxy.accounting.records import UsageRow
 from troyproxy.accounting.usage import Usage
 from troyproxy.proxy.call import Call
+from troyproxy.proxy.ledger import Ledger
 from troyproxy.proxy.memory import SESSION_FIELDS, session_of
 from troyproxy.resilience.classes import ErrorClass
 from troyproxy.routing.needs import Needs
@@ -26,6 +27,7 @@ ROUTING: Final = (
 )
 """Request headers by which a client changes where it is routed."""
 SESSION: Final = "x-troy-session"
+TRACEPARENT: Final = b"traceparent"
 TELLING: Final = frozenset({*ROUTING, SESSION.encode()})
 TELLING_FIELDS: Final = frozenset({"metadata", *SESSION_FIELDS})
 """Headers and members of the body; a request without any of them told nothing but its needs."""
@@ -36,39 +38,50 @@ PLAIN: Final = re.compile(r"[\w./:-]{1,64}", re.ASCII)
 
 def row_of(call: Call, *, duration_s: float) -> UsageRow:
     """Return what is kept: no prompt, no completion, no secret."""
-    ledger = call.ledger
-    requested = call.payload.get("model")
-    return UsageRow(
+    key, combo, ledger, requested = call.key, call.combo_name, call.ledger, call.payload.get("model")
+    served = ledger.served and not (call.client_left or ledger.truncated)
+    row = UsageRow(
         request_id=call.request_id,
         at=call.at,
         route=call.route,
-        key_id=call.key.id if call.key is not None else None,
-        key_name=call.key.name if call.key is not None else None,
+        key_id=key.id if key is not None else None,
+        key_name=key.name if key is not None else None,
         requested_model=requested[:200] if isinstance(requested, str) else "",
-        combo=call.combo_name,
-        strategy=call.strategy,
+        combo=combo,
+        strategy=call.strategy if combo is not None else None,
         stream=call.stream,
         status=499 if call.client_left else ledger.status,
-        outcome=outcome_of(call),
-        provider=ledger.provider,
-        model=ledger.model,
-        account=ledger.account,
-        attempts=tuple(ledger.attempts),
-        skipped=tuple([(skip.spec, str(skip.reason)) for skip in ledger.skipped]) if ledger.skipped else (),
+        outcome="ok" if served else outcome_of(call),
         seed=call.seed,
-        needs=_needs(call),
-        est_tokens=call.needs.est_tokens if call.needs is not None else 0,
-        usage=ledger.usage,
-        wasted=ledger.wasted,
-        cost_usd=cost_of(call),
+        needs=_needs(call, call.needs) if call.needs is not None else {},
         duration_ms=duration_s * 1000,
-        overhead_ms=_ms(ledger.overhead_s),
-        first_token_ms=_ms(ledger.first_token_s),
-        trail=ledger.trail,
-        trace_id=_trace_id(call),
-        traced=call.traced,
-        adapted=",".join(ledger.adapted) if ledger.adapted else "",
     )
+    if call.needs is not None:
+        row.est_tokens = call.needs.est_tokens
+    if call.traced is not None:
+        row.trace_id, row.traced = call.traced.trace_id, call.traced
+    elif TRACEPARENT in call.fields:
+        row.trace_id = trace_id_of(call.header(TRACEPARENT) or "")
+    _tell(row, call, ledger)
+    return row
+
+
+def _tell(row: UsageRow, call: Call, ledger: Ledger) -> None:
+    """Put what the walk came to into *row*, as far as there is something to tell."""
+    row.provider, row.model, row.account, row.usage = ledger.provider, ledger.model, ledger.account, ledger.usage
+    row.cost_usd = cost_of(call)
+    if ledger.attempts:
+        row.attempts, row.trail = tuple(ledger.attempts), ledger.trail
+        if not ledger.served or ledger.attempts[1:]:
+            row.wasted = ledger.wasted
+    if ledger.overhead_s is not None:
+        row.overhead_ms = ledger.overhead_s * 1000
+    if ledger.first_token_s is not None:
+        row.first_token_ms = ledger.first_token_s * 1000
+    if ledger.skipped:
+        row.skipped = tuple([(skip.spec, str(skip.reason)) for skip in ledger.skipped])
+    if ledger.adapted:
+        row.adapted = ",".join(ledger.adapted)
 
 
 def outcome_of(call: Call) -> str:
@@ -95,9 +108,9 @@ def cost_of(call: Call) -> float | None:
     for attempt in ledger.attempts:
         if attempt.handoff or attempt.outcome == LEAK:
             known = _added(known, _cost(call, attempt.provider, attempt.model, attempt.usage))
-    if ledger.provider is not None and ledger.model is not None:
-        known = _added(known, _cost(call, ledger.provider, ledger.model, ledger.usage))
-    return known
+    if ledger.provider is None or ledger.model is None or ledger.usage is None:
+        return known
+    return _added(known, _cost(call, ledger.provider, ledger.model, ledger.usage))
 
 
 def _added(known: float | None, more: float | None) -> float | None:
@@ -108,26 +121,13 @@ def _cost(call: Call, provider: str, model: str, usage: Usage | None) -> float |
     found = call.snapshot.providers.get(provider)
     if found is None or usage is None:
         return None
-    price = found.model(model).price
-    return cost_usd(usage, price.input, price.output, price.cached)
+    price = (found.models.get(model) or found.model(model)).price
+    return None if price.input is None else cost_usd(usage, price.input, price.output, price.cached)
 
 
-def _needs(call: Call) -> dict[str, object]:
+def _needs(call: Call, needs: Needs) -> dict[str, object]:
     """Return what the request needs and, where there is any, what else its routing went by."""
-    if call.needs is None:
-        return {}
-    found = _plain(call.needs)
-    if call.sends(TELLING) or not TELLING_FIELDS.isdisjoint(call.payload):
-        headers = _told(call)
-        if headers:
-            found["headers"] = headers
-    if call.gist is not None:
-        found["auto"] = asdict(call.gist)
-    return found
-
-
-def _plain(needs: Needs) -> dict[str, object]:
-    return {
+    found: dict[str, object] = {
         "tools": needs.tools,
         "vision": needs.vision,
         "json": needs.json,
@@ -135,6 +135,13 @@ def _plain(needs: Needs) -> dict[str, object]:
         "est_tokens": needs.est_tokens,
         "max_output": needs.max_output,
     }
+    if not (TELLING.isdisjoint(call.fields) and TELLING_FIELDS.isdisjoint(call.payload)):
+        headers = _told(call)
+        if headers:
+            found["headers"] = headers
+    if call.gist is not None:
+        found["auto"] = asdict(call.gist)
+    return found
 
 
 def _told(call: Call) -> dict[str, str]:
@@ -145,14 +152,3 @@ def _told(call: Call) -> dict[str, str]:
     if session:  # whoever chose it may have put a name into it; that two are the same is all that matters
         headers[SESSION] = sha256(session.encode("utf-8", "replace")).hexdigest()[:16]
     return headers
-
-
-def _trace_id(call: Call) -> str | None:
-    if call.traced is not None:
-        return call.traced.trace_id
-    given = call.header(b"traceparent")
-    return None if given is None else trace_id_of(given)
-
-
-def _ms(seconds: float | None) -> float | None:
-    return seconds * 1000 if seconds is not None else None

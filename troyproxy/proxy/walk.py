@@ -10,6 +10,7 @@ what follows from a failure is the classifier's verdict; this file only walks.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Final
 
@@ -80,16 +81,13 @@ class Walk:
             self._bell = Bell()
         return self._bell
 
-    async def _walk(self, call: Call, client: Client) -> None:
+    def _walk(self, call: Call, client: Client) -> Awaitable[None]:
         journey = Journey(self._gear, self._planner, call, client)
-        try:
-            if call.stream:
-                async with self._pulse(call, client):
-                    await journey.run()
-            else:
-                await journey.run()
-        except ClientGone:
-            call.client_left = True
+        return self._beating(journey, call, client) if call.stream else journey.run()
+
+    async def _beating(self, journey: Journey, call: Call, client: Client) -> None:
+        async with self._pulse(call, client):
+            await journey.run()
 
     def _pulse(self, call: Call, client: Client) -> Pulse:
         policy = self._gear.policy

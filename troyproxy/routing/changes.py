@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+
+class Changes(Struct, frozen=True):
     """Top-level members to set and to drop. A key is never in both."""
 
-    set: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    set: Mapping[str, object] = MappingProxyType({})
     drop: frozenset[str] = frozenset()
     adapted: tuple[str, ...] = ()
     """One compact string per change that a caller should know of: ``reasoning_effort=high``, ``-stream_options``."""

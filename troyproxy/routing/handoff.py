@@ -7,9 +7,11 @@ part; system messages in it stay. Who writes the summary, and what it says, is e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
+
+from msgspec.structs import replace
 
 from troyproxy.catalog.combos import Combo
 from troyproxy.routing.eligibility import room_needed

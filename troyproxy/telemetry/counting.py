@@ -93,6 +93,8 @@ class Family(Generic[Child]):
     def __init__(self, name: str, new: Callable[[str, Labelled], Child]) -> None:
         self._name, self._new, self.declared = name, new, DECLARED[PREFIX + name]
         self.children: dict[Labelled, Child] = {}
+        self.catch_up: Callable[[], object] = _nothing
+        """Called before anything is shown: adds what was heard and not counted yet."""
         if not self.declared.labels:
             self.of()  # of what has no labels, 0 is shown before anything happens
 
@@ -109,6 +111,7 @@ class Numbers(Family[Number]):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metric."""
+        self.catch_up()
         declared = self.declared
         family = CounterMetricFamily if declared.kind is Kind.COUNTER else GaugeMetricFamily
         metric = family(PREFIX + self._name, declared.help, labels=declared.labels)
@@ -122,11 +125,16 @@ class Spreads(Family[Spread]):
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metric."""
+        self.catch_up()
         declared = self.declared
         metric = HistogramMetricFamily(PREFIX + self._name, declared.help, labels=declared.labels)
         for labels, spread in self.children.items():
             metric.add_metric(labels, list(_buckets(spread)), spread.total)
         yield metric
+
+
+def _nothing() -> None:
+    """All is counted at once."""
 
 
 def _buckets(spread: Spread) -> Iterator[tuple[str, float] | tuple[str, float, Exemplar]]:

@@ -24,14 +24,15 @@ class Fanout:
         for name, hearing in self._hearing.items():
             if len(hearing) == 1:
                 setattr(self, name, getattr(hearing[0], name))
+        self._finished = tuple([each.request_finished for each in self._hearing["request_finished"]])
 
     def request_started(self) -> None:
         for each in self._hearing["request_started"]:
             each.request_started()
 
     def request_finished(self, row: UsageRow) -> None:
-        for each in self._hearing["request_finished"]:
-            each.request_finished(row)
+        for tell in self._finished:
+            tell(row)
 
     def attempt_finished(self, attempt: AttemptRecord) -> None:
         for each in self._hearing["attempt_finished"]:

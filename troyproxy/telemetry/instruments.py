@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,6 +25,13 @@ class Instruments:
     counters: Mapping[str, Numbers]
     gauges: Mapping[str, Numbers]
     histograms: Mapping[str, Spreads]
+
+    def tell_before_showing(self, catch_up: Callable[[], object]) -> None:
+        """Call *catch_up* before a metric is shown."""
+        for numbers in (*self.counters.values(), *self.gauges.values()):
+            numbers.catch_up = catch_up
+        for spreads in self.histograms.values():
+            spreads.catch_up = catch_up
 
 
 def instruments(registry: CollectorRegistry, *, several: bool) -> Instruments:
@@ -61,8 +68,9 @@ class Tally:
     def add(self, row: UsageRow) -> None:
         """Add *row*."""
         self._requests.inc()
-        mark = row.request_id, row.trace_id, row.at + row.duration_ms / 1000
-        self._duration.observe_ms(row.duration_ms, mark)
+        duration_ms = row.duration_ms
+        mark = row.request_id, row.trace_id, row.at + duration_ms / 1000
+        self._duration.observe_ms(duration_ms, mark)
         if row.overhead_ms is not None:
             self._overhead.observe_ms(row.overhead_ms)
         if row.first_token_ms is not None:
@@ -79,13 +87,19 @@ class Tally:
 
     def _used(self, usage: Usage) -> None:
         """Count the kinds of tokens that are not zero."""
-        for place, count in enumerate((usage.input, usage.output, usage.cached, usage.reasoning)):
-            if count > 0:
-                tokens = self._tokens[place]
-                if tokens is None:
-                    tokens = self._made.counters["tokens_total"].of(*self._target, TOKENS[place])
-                    self._tokens[place] = tokens
-                tokens.inc(count)
+        into, out, cached, reasoning = self._tokens
+        if usage.input > 0:
+            (into or self._kind(0)).inc(usage.input)
+        if usage.output > 0:
+            (out or self._kind(1)).inc(usage.output)
+        if usage.cached > 0:
+            (cached or self._kind(2)).inc(usage.cached)
+        if usage.reasoning > 0:
+            (reasoning or self._kind(3)).inc(usage.reasoning)
+
+    def _kind(self, place: int) -> Number:
+        tokens = self._tokens[place] = self._made.counters["tokens_total"].of(*self._target, TOKENS[place])
+        return tokens
 
     def _paid(self, usd: float) -> None:
         if self._cost is None:

@@ -45,6 +45,8 @@ CANCELLED: Final = "cancelled"
 HANDOFF: Final = "handoff"
 """Why tokens of a summary reached no client: they were for the next model."""
 CHANGES: Final = sorted({(str(before), str(after)) for (before, _), after in TRANSITIONS.items() if before != after})
+MOST_LATE: Final = 64
+"""Ends of requests and of attempts that are counted together, at the latest."""
 MOST_BOUND: Final = 4096
 """Names, as they come, whose numbers are remembered; then they are looked up anew. Names can be invented by clients."""
 
@@ -63,6 +65,12 @@ class Metrics(Silent):
         self.registry = CollectorRegistry()
         self._labels, self._folder = labels, folder
         self._made = made = instruments(self.registry, several=folder is not None)
+        # An end is noted, and counted with others or before a scrape: the counting costs a third then, as its code and
+        # its numbers are at hand. What other workers read from a file is counted at once.
+        self._finished: list[tuple[Tally, UsageRow]] = []
+        self._ended: list[tuple[Number, float]] = []
+        self._patience = 1 if folder is not None else MOST_LATE
+        made.tell_before_showing(self._catch_up)
         self._counters, self._gauges, self._histograms = made.counters, made.gauges, made.histograms
         self._inflight, self._upstream = (
             made.gauges["inflight_requests"].of(),
@@ -112,12 +120,13 @@ class Metrics(Silent):
         self._inflight.inc()
 
     def request_finished(self, row: UsageRow) -> None:
-        self._inflight.inc(-1)
         names = row.route, row.combo, row.stream, row.outcome, row.status, row.provider, row.model
         tally = self._requests.get(names)
         if tally is None:
             tally = _remember(self._requests, names, self._tally(row))
-        tally.add(row)
+        self._finished.append((tally, row))
+        if len(self._finished) >= self._patience:
+            self._catch_up()
         if row.wasted is not None:
             self._wasted(row, row.wasted.total)
 
@@ -128,8 +137,20 @@ class Metrics(Silent):
             target = self._labels.target(attempt.provider, attempt.model)
             number = self._counters["attempts_total"].of(*target, *_ending(attempt.outcome))
             _remember(self._attempts, names, number)
-        number.inc()
-        self._upstream.observe_ms(attempt.duration_ms)
+        self._ended.append((number, attempt.duration_ms))
+        if len(self._ended) >= self._patience:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Count what was noted, in the order in which it came."""
+        ended, self._ended = self._ended, []
+        for number, duration_ms in ended:
+            number.inc()
+            self._upstream.observe_ms(duration_ms)
+        finished, self._finished = self._finished, []
+        self._inflight.inc(-len(finished))
+        for tally, row in finished:
+            tally.add(row)
 
     def failed_over(self, failover: Failover) -> None:
         labels = self._labels

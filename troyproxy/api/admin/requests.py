@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import Final
+
+import msgspec
 
 from troyproxy.accounting.pages import Page, Position, Wanted, merged
 from troyproxy.accounting.records import UsageRow
@@ -128,6 +129,6 @@ def _wanted(request: AdminRequest) -> Wanted:
 def story(row: UsageRow) -> dict[str, object]:
     """Return *row*, JSON-ready. The seed is a text: it has more digits than other languages' numbers."""
     skipped = [{"member": spec, "reason": reason} for spec, reason in row.skipped]
-    told = asdict(row)
+    told = msgspec.to_builtins(row)
     del told["traced"]  # of this process only, like the ids of its spans
     return {**told, "skipped": skipped, "seed": str(row.seed)}
