@@ -28,7 +28,7 @@ from tests.cli.test_exchange import (
     until_it_leaves,
 )
 from troyproxy.cli import line
-from troyproxy.cli.protocol import Connection
+from troyproxy.cli.protocol import MAX_BODY, Connection
 from troyproxy.cli.server_config import ServerConfig
 from troyproxy.proxy.answers import Receive, Send
 from troyproxy.proxy.call import Scope
@@ -66,7 +66,7 @@ async def test_more_of_a_body_than_anybody_asks_for_is_not_read() -> None:
         del told
 
     desk = Desk(act)
-    await desk.gets(b"POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 99999999\r\n\r\n", b"x" * 70_000)
+    await desk.gets(b"POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 99999999\r\n\r\n", b"x" * (MAX_BODY + 1))
     reading = desk.transport.reading
     for task in desk.state.tasks:
         task.cancel()

@@ -19,7 +19,6 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HEADER_VALUE_RE, STATUS_LINE
 
-from troyproxy.cli.farewell import leave
 from troyproxy.cli.line import Line
 from troyproxy.proxy.answers import PEER, Message, Receive, Send
 from troyproxy.proxy.call import Scope
@@ -87,7 +86,7 @@ class Exchange:
             what = "completing" if self.started else "starting"
             self._line.logger.error("ASGI callable returned without %s response.", what)
         if self.started:
-            leave(self._transport, self._line.loop)
+            self._line.leave()
         elif not self.disconnected:
             self._begin(500, FAILED_HEADERS)
             self._go_on(FAILED, more=False)
@@ -156,7 +155,7 @@ class Exchange:
     async def receive(self) -> Message:
         """Return the next part of the body, or the client's leaving."""
         if self._waits and not self._transport.is_closing():
-            self._transport.write(CONTINUE)
+            self._put(CONTINUE)
             self._waits = False
         if not (self.disconnected or self.response_complete):
             if self._flow.read_paused:
@@ -186,7 +185,7 @@ class Exchange:
             body = message["body"] if "body" in message else b""  # noqa: SIM401 -- no call with each event
             more = "more_body" in message and message["more_body"]
             if more and body and self._chunked and not (self._held or self._bare):  # as most events of a stream are
-                self._transport.write(b"%x\r\n%b\r\n" % (len(body), body))
+                self._put(b"%x\r\n%b\r\n" % (len(body), body))
             else:
                 self._go_on(body, more=more)
         elif kind == "http.response.start" and not self.started:
@@ -242,7 +241,7 @@ class Exchange:
         if self._held:
             self._begin_with(body)
         elif body:
-            self._transport.write(body)
+            self._put(body)
         if not more:
             self._complete()
 
@@ -250,9 +249,15 @@ class Exchange:
         """Let the head go, and *body* with it: a large one is not copied."""
         head, self._held = self._held, b""
         if len(body) > LARGE:
+            self._line.outbox.flush()
             self._transport.writelines((head, body))
         else:
-            self._transport.write(head + body)
+            self._put(head + body)
+
+    def _put(self, data: bytes) -> None:
+        """Write *data* with what others write in this turn of the event loop."""
+        line = self._line
+        line.outbox.post(line.write, data)
 
     def _complete(self) -> None:
         if self._left != 0:
@@ -260,7 +265,7 @@ class Exchange:
         self.response_complete = True
         self._tell()
         if not self.keep_alive:
-            leave(self._transport, self._line.loop)
+            self._line.leave()
         self._line.complete()
 
     def _flush(self) -> None:
@@ -268,4 +273,4 @@ class Exchange:
         if self._held:
             head, self._held = self._held, b""
             if not self.disconnected:
-                self._transport.write(head)
+                self._put(head)

@@ -12,6 +12,9 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HEADER_RE
 from uvicorn.server import ServerState
 
+from troyproxy.cli.farewell import leave
+from troyproxy.upstream.outbox import Outbox
+
 MANY: Final = 1000
 """Names of headers that are kept, at most."""
 LONG: Final = 64
@@ -54,10 +57,21 @@ class Line:
     names: Names
     stopping: Callable[[], bool]
     """Whether the server is about to stop."""
+    outbox: Outbox
     complete: Callable[[], None]
     """To be called when an answer is complete."""
     _told: list[tuple[bytes, bytes]] | None = None
     _lines: bytes = b""
+
+    def write(self, data: bytes) -> None:
+        """Write *data*, if there is still somebody to read it. Usually `outbox` calls this."""
+        if not self.transport.is_closing():
+            self.transport.write(data)
+
+    def leave(self) -> None:
+        """End the connection, behind what was written."""
+        self.outbox.flush()
+        leave(self.transport, self.loop)
 
     def own_lines(self) -> bytes:
         """Return the lines of the server's own headers, of which the date is new every second."""

@@ -24,13 +24,12 @@ from collections import deque
 from typing import Any, Final, cast
 
 import httptools
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from troyproxy.cli.declined import behind
 from troyproxy.cli.exchange import Exchange, Serve
-from troyproxy.cli.farewell import leave, waits
+from troyproxy.cli.farewell import waits
 from troyproxy.cli.forwarded import PREFIX, Forwarded
 from troyproxy.cli.line import Line
 from troyproxy.cli.server_config import ServerConfig
@@ -38,6 +37,8 @@ from troyproxy.proxy.call import Scope
 
 MAX_HEAD: Final = 1 << 21
 """Bytes that may come without the end of a head or a byte of a body. A wrong key of a megabyte is still told that."""
+MAX_BODY: Final = 1 << 18
+"""Bytes of a body that may wait for the app; then nothing is read until it takes them. Most are never stopped."""
 LAST_S: Final = 1.0
 """How long a stopping server waits for the rest of a request that is on its way."""
 MAX_AHEAD: Final = 8
@@ -64,6 +65,7 @@ class Connection(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._stopping, self._names, self._lowered = config.stopping, config.names, config.lowered
+        self._outbox = config.outbox
         self._forwards = Forwarded(self.app)
         self._plain = config.requests or cast("Serve", self._forwards.app)
         self._versions = {"version": self.asgi_version, "spec_version": "2.3"}
@@ -86,9 +88,8 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn has it
         """Wait for the first request no longer than for any other."""
         super().connection_made(transport)
-        self._line = Line(
-            transport, self.flow, self.loop, self.logger, self.server_state, self._names, self._stopping, self._complete
-        )
+        shared = self._names, self._stopping, self._outbox
+        self._line = Line(transport, self.flow, self.loop, self.logger, self.server_state, *shared, self._complete)
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -199,7 +200,7 @@ class Connection(HttpToolsProtocol):
     def on_body(self, body: bytes) -> None:
         """Take a piece of the body."""
         self._unused = 0
-        if not self.cycle.response_complete and self.cycle.take(body) > HIGH_WATER_LIMIT:
+        if not self.cycle.response_complete and self.cycle.take(body) > MAX_BODY:
             self.flow.pause_reading()
 
     def on_message_complete(self) -> None:
@@ -253,7 +254,7 @@ class Connection(HttpToolsProtocol):
             self._leave()
 
     def _leave(self) -> None:
-        leave(self.transport, self.loop)
+        self._line.leave()
 
     def _serve(self, cycle: Exchange) -> None:
         self._served = cycle
@@ -284,6 +285,7 @@ class Connection(HttpToolsProtocol):
         said, served = "Invalid HTTP request received.", self._served
         self.logger.warning(said)
         if served is None or served.response_complete or not served.started:
+            self._outbox.flush()
             self.send_400_response(said)
         self._leave()  # into an answer that has begun nothing is said
 
@@ -291,5 +293,5 @@ class Connection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._in_head and self._idle:
-            self.transport.write(TOO_LARGE)
+            self._outbox.post(self._line.write, TOO_LARGE)
         self._leave()

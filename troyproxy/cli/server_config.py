@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from functools import cached_property
 
@@ -9,6 +10,7 @@ import uvicorn
 
 from troyproxy.cli.exchange import Serve
 from troyproxy.cli.line import Lowered, Names
+from troyproxy.upstream.outbox import Outbox
 
 
 class ServerConfig(uvicorn.Config):
@@ -18,6 +20,11 @@ class ServerConfig(uvicorn.Config):
     """Whether the server is about to stop: every answer then is the last of its connection."""
     requests: Serve | None = None
     """What serves requests, where the app as a whole only tells them from a lifespan."""
+
+    @cached_property
+    def outbox(self) -> Outbox:
+        """The small writes of one turn of the event loop, to all clients."""
+        return Outbox(asyncio.get_running_loop())
 
     @cached_property
     def names(self) -> Names:

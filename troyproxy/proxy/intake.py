@@ -85,31 +85,33 @@ def content_coding(headers: Headers) -> str:
 
 
 async def _collect(receive: Receive, limit: int, patience: Patience) -> bytes:
+    now = asyncio.get_running_loop().time
+    end = now() + patience.total_s
     parts: list[bytes] = []
-    size = 0
-    end = asyncio.get_running_loop().time() + patience.total_s
-    while True:
-        message = await _next(receive, end, patience.stall_s)
-        if message["type"] == "http.disconnect":
-            raise ClientLeft
-        part = message.get("body", b"")
-        size += len(part)
-        if size > limit:
-            raise _too_large(limit)
-        parts.append(part)
-        if not message.get("more_body"):
-            return parts[0] if len(parts) == 1 else b"".join(parts)
-
-
-async def _next(receive: Receive, end: float, stall_s: float) -> Message:
-    """Return the next message, unless it does not come in time; *end* is on the event loop's clock."""
+    size, more = 0, True
     try:
-        async with asyncio.timeout_at(min(end, asyncio.get_running_loop().time() + stall_s)):
-            return await receive()
+        async with asyncio.timeout_at(min(end, now() + patience.stall_s)) as clock:
+            while more:
+                message = await receive()
+                part = _part(message)
+                size += len(part)
+                if size > limit:
+                    raise _too_large(limit)
+                parts.append(part)
+                more = message.get("more_body", False)
+                if more:
+                    clock.reschedule(min(end, now() + patience.stall_s))
     except TimeoutError as exc:
         late = InvalidRequest("the request body did not arrive in time")
         late.headers["connection"] = "close"  # what is still to come of it must not be taken for the next request
         raise late from exc
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _part(message: Message) -> bytes:
+    if message["type"] == "http.disconnect":
+        raise ClientLeft
+    return bytes(message.get("body", b""))
 
 
 def inflate(body: bytes, coding: str, *, limit: int) -> bytes:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.fuzz_http import WORDS
 from troyproxy.ports import UpstreamFailed
+from troyproxy.upstream.outbox import Write
 from troyproxy.upstream.pooled.connection import PIECE, Connection
 from troyproxy.upstream.pooled.response import PooledResponse
 
@@ -60,12 +61,26 @@ class House:
 
     freed: list[Connection] = field(default_factory=list)
     lost: list[Connection] = field(default_factory=list)
+    posted: list[tuple[Write, bytes]] = field(default_factory=list)
+    waits: bool = False
+    """Whether what is posted waits for `turn`."""
 
     def free(self, connection: Connection) -> None:
         self.freed.append(connection)
 
     def gone(self, connection: Connection) -> None:
         self.lost.append(connection)
+
+    def post(self, write: Write, data: bytes) -> None:
+        self.posted.append((write, data))
+        if not self.waits:
+            self.turn()
+
+    def turn(self) -> None:
+        """End the turn of the event loop."""
+        posted, self.posted = self.posted, []
+        for write, data in posted:
+            write(data)
 
 
 def made() -> tuple[Connection, Wire, House]:
@@ -205,3 +220,25 @@ async def test_an_exchange_leaves_no_circle_to_the_collector(answer: bytes) -> N
         assert gc.collect() == 0
     finally:
         gc.enable()
+
+
+@pytest.mark.anyio
+async def test_what_comes_before_a_request_has_gone_out_is_no_answer_to_it() -> None:
+    connection, wire, house = made()
+    house.waits = True
+    response = connection.ask(b"HEAD", b"", bodiless=False)
+    connection.data_received(ANSWER)
+    house.turn()
+    with pytest.raises(UpstreamFailed):
+        await anext(response.chunks())
+    assert (bytes(wire.written), wire.aborted, house.lost) == (b"", True, [connection])
+
+
+@pytest.mark.anyio
+async def test_a_request_that_ends_in_the_turn_in_which_it_is_made_is_not_sent() -> None:
+    connection, wire, house = made()
+    house.waits = True
+    connection.ask(b"HEAD", b"", bodiless=False)
+    connection.close()
+    house.turn()
+    assert bytes(wire.written) == b""

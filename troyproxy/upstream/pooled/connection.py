@@ -13,6 +13,7 @@ import ssl
 from typing import Final, Protocol
 
 from troyproxy.resilience.faults import Fault
+from troyproxy.upstream.outbox import Write
 from troyproxy.upstream.pooled.response import PooledResponse
 
 ONE_WRITE: Final = 1 << 16
@@ -30,6 +31,9 @@ class Home(Protocol):
     def gone(self, connection: Connection) -> None:
         """The connection will carry nothing more."""
 
+    def post(self, write: Write, data: bytes) -> None:
+        """Call *write* with *data*, together with the other small requests of this turn of the event loop."""
+
 
 class Connection(asyncio.Protocol):
     """A protocol of the event loop, and the `Line` of its response."""
@@ -37,6 +41,7 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_ended",
         "_home",
+        "_posted",
         "_response",
         "_spoiled",
         "_transport",
@@ -54,7 +59,7 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._response: PooledResponse | None = None
         self._unsent: memoryview | None = None
-        self._writable, self._spoiled = True, False
+        self._writable, self._spoiled, self._posted = True, False, False
         self.open = self.idle = self._ended = False
         """`open`: whether it may carry an exchange; `idle`: whether its pool keeps it."""
         self.kept = False
@@ -78,7 +83,8 @@ class Connection(asyncio.Protocol):
         if transport is None or not self.open:
             response.fail(Fault.RESET, "the connection was closed")
         elif len(body) <= ONE_WRITE:
-            transport.write(head + body if body else head)
+            self._posted = True
+            self._home.post(self._write, head + body if body else head)
         else:
             self._unsent = memoryview(body)
             if self._writable:
@@ -86,6 +92,12 @@ class Connection(asyncio.Protocol):
             else:
                 transport.write(head)
         return response
+
+    def _write(self, request: bytes) -> None:
+        """Write a small request, unless its exchange has ended in the same turn."""
+        self._posted = False
+        if self.open and self._transport is not None:
+            self._transport.write(request)
 
     def _push(self, head: bytes = b"") -> None:
         """Write what the peer takes; the *head* and the first piece are one call of the system, and no copy."""
@@ -165,6 +177,8 @@ class Connection(asyncio.Protocol):
         """Take *data* for the running exchange; without one the peer is not heard."""
         if self._response is None:
             self.abort()
+        elif self._posted:
+            self.fail("it spoke before it was asked")
         else:
             self._response.received(data)
 

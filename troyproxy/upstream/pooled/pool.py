@@ -12,6 +12,7 @@ from collections import deque
 
 from troyproxy.ports import UpstreamFailed
 from troyproxy.resilience.faults import Fault
+from troyproxy.upstream.outbox import Outbox
 from troyproxy.upstream.pooled.address import Origin
 from troyproxy.upstream.pooled.connection import Connection
 from troyproxy.upstream.pooled.opening import opened
@@ -29,6 +30,7 @@ class Pool:
         self.origin = origin
         self._trust, self._max, self._keepalive_s = trust, max_connections, keepalive_s
         self.loop = asyncio.get_running_loop()
+        self.post = Outbox(self.loop).post
         self._used = 0
         self._idle: deque[Connection] = deque()
         self._line: deque[Turn] = deque()
