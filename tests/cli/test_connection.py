@@ -12,7 +12,7 @@ import pytest
 from tests.cli.test_exchange import GET, HEAD, HI, OK, Desk, Told, nothing, sending, settled
 from troyproxy.cli.protocol import MAX_AHEAD
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("uvicorn_heard")]
 
 
 async def test_what_is_no_request_is_answered_and_ends_the_connection(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,7 +16,7 @@ from troyproxy.cli.server_config import ServerConfig
 from troyproxy.proxy.answers import Peer, Receive, Send
 from troyproxy.proxy.call import Scope, peer_of
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("uvicorn_heard")]
 
 GET = b"GET /a%20b?c=d HTTP/1.1\r\nHost: h\r\n\r\n"
 POST = b"POST / HTTP/1.1\r\nhost: h\r\ncontent-length: 4\r\n"

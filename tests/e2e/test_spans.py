@@ -118,5 +118,6 @@ def test_what_is_left_at_the_stop_is_delivered(folder: Path, upstreams: Upstream
 
 
 def _headers(upstreams: Upstreams, name: str) -> dict[str, str]:
-    """Return the headers of the first request that *name* got."""
-    return dict(upstreams.requests(name)[0].headers)
+    """Return the headers of the first request of the trace that *name* got."""
+    told = (dict(request.headers) for request in upstreams.requests(name))
+    return next(headers for headers in told if TRACE in headers["traceparent"])
