@@ -75,7 +75,8 @@ class Told:
         self.ear = ear
 
     async def aclose(self) -> None:
-        """Do nothing."""
+        """Offer nothing more."""
+        self.ear = None
 
 
 class Stub:
@@ -113,7 +114,7 @@ class Client:
 
 
 @asynccontextmanager
-async def _gateway() -> AsyncIterator[tuple[App, str]]:
+async def gateway_here() -> AsyncIterator[tuple[App, str]]:
     with tempfile.TemporaryDirectory() as folder:
         key = new_key()
         prepare(Path(folder), configuration(NOBODY))
@@ -161,7 +162,7 @@ class Caller:
 
 async def whole_gateway(rounds: int, count: int = 200) -> list[Layer]:
     """Return what requests and events cost: the best of *rounds* of *count* requests."""
-    async with _gateway() as (app, key):
+    async with gateway_here() as (app, key):
         each = {name: (Caller(app, key, body), 1) for name, body in SHAPES.items()}
         events = {name: (Caller(app, key, body), EVENTS) for name, body in STREAMS.items()}
         return [await _layer(name, call, parts, rounds, count) for name, (call, parts) in {**each, **events}.items()]

@@ -15,8 +15,7 @@ from tests.soak.script import STREAMED, UNSEEN, WHOLE
 from tests.soak.upstream import Seen
 
 SERVED_SHARE: Final = 0.7
-FLAT_MB: Final = 18.0
-"""A fresh process is still filling its bounded rings and caches after a short warm-up: 8 to 11 MB of them."""
+FLAT_MB: Final = 10.0
 GOOD: Final = frozenset({"whole", "stream"})
 ENDED_AS: Final[Mapping[str, frozenset[str]]] = {
     "whole": frozenset({"ok"}),

@@ -71,7 +71,7 @@ class Edge:
             # The server took the request away: a stream was told so, anything else has nobody left to answer.
             call.client_left = not call.ledger.truncated
             raise
-        except Exception:
+        except Exception:  # a bug of ours or of a host's layer: no list says what it raises, so this is all but signals
             if not call.begun:
                 await send_error(told(call, send), bug())
             raise  # the server logs it
@@ -110,6 +110,7 @@ class Edge:
         if self._told:
             end = f"end {row.status} {row.outcome} after {row.duration_ms:.0f} ms"
             self._observer.trace(call.request_id, [*call.ledger.lines, end])
+        call.over()
 
     def _complete(self, call: Call, given: Headers) -> list[tuple[bytes, bytes]]:
         """Return a head with the request's story, where the walk has not told it, and where the key stands."""

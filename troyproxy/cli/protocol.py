@@ -30,7 +30,7 @@ from uvicorn.server import ServerState
 from troyproxy.cli.declined import behind
 from troyproxy.cli.exchange import Exchange, Serve
 from troyproxy.cli.farewell import waits
-from troyproxy.cli.forwarded import PREFIX, Forwarded
+from troyproxy.cli.forwarded import PREFIX
 from troyproxy.cli.line import Line
 from troyproxy.cli.server_config import ServerConfig
 from troyproxy.proxy.call import Scope
@@ -66,7 +66,7 @@ class Connection(HttpToolsProtocol):
         super().__init__(config, server_state, app_state, _loop)
         self._stopping, self._names, self._lowered = config.stopping, config.names, config.lowered
         self._outbox = config.outbox
-        self._forwards = Forwarded(self.app)
+        self._forwards = config.forwarded
         self._plain = config.requests or cast("Serve", self._forwards.app)
         self._versions = {"version": self.asgi_version, "spec_version": "2.3"}
         self._unused = 0
@@ -103,7 +103,9 @@ class Connection(HttpToolsProtocol):
             self._timer.cancel()
         if exc is None:
             self.transport.close()
-        self.parser = None  # type: ignore[assignment]  # as uvicorn has it
+        # What leads back here would keep all of it for the collector.
+        self._line.complete, self._timer = (lambda: None), None
+        self.parser = self.cycle = self._served = None  # type: ignore[assignment]  # the first as uvicorn has it
 
     def data_received(self, data: bytes) -> None:
         """Parse what came."""

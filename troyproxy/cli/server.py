@@ -34,6 +34,9 @@ DATE_S: Final = 1.0
 """How long a date is told."""
 YOUNG: Final = 10_000
 """New objects after which the collector looks at them. Requests leave it nothing: at 700, as it comes, it took 3 %."""
+OLD: Final = 2
+"""Looks at the young, and then at the older ones, before everything is looked through: as often as it comes (84,000
+objects), or what outlived a look and was garbage later would heap up. It is little, since what is loaded is frozen."""
 
 
 def server_config(app: ASGIApp, settings: Settings, *, lifespan: bool = True) -> ServerConfig:
@@ -83,7 +86,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         await self._on_start()
         gc.freeze()  # what is here by now stays: to look through it again and again would stop every stream
-        gc.set_threshold(YOUNG, *gc.get_threshold()[1:])
+        gc.set_threshold(YOUNG, OLD, OLD)
 
     async def main_loop(self) -> None:
         """Keep the date of the answers until a signal comes. uvicorn would look for one ten times a second."""

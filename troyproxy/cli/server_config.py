@@ -9,6 +9,7 @@ from functools import cached_property
 import uvicorn
 
 from troyproxy.cli.exchange import Serve
+from troyproxy.cli.forwarded import Forwarded
 from troyproxy.cli.line import Lowered, Names
 from troyproxy.upstream.outbox import Outbox
 
@@ -25,6 +26,11 @@ class ServerConfig(uvicorn.Config):
     def outbox(self) -> Outbox:
         """The small writes of one turn of the event loop, to all clients."""
         return Outbox(asyncio.get_running_loop())
+
+    @cached_property
+    def forwarded(self) -> Forwarded:
+        """What reads who a request comes from."""
+        return Forwarded(self.loaded_app)
 
     @cached_property
     def names(self) -> Names:

@@ -59,7 +59,7 @@ class Confirming:
         self.suspect: Final = suspect
         self._judge, self._tables = judge, tables
         self._asked, self._options = judge.asked, judge.options
-        self._step: Callable[[Held, str], Answer] = self._head
+        self._step: Callable[[Confirming, Held, str], Answer] = Confirming._head
         self._json, self._shape = JsonHead(), ""
         self._wake = _FIRST_LOOK
         self._quoted_at = 0
@@ -68,14 +68,14 @@ class Confirming:
 
     def step(self, held: Held, text: str) -> Answer:
         """Take *text*, which was just added to *held*."""
-        return self._step(held, text)
+        return self._step(self, held, text)
 
     def leaks(self, held: Held) -> bool:
         """Whether it is a leak, now that the text has ended."""
         text = held.raw[self.suspect.at - held.base :]
-        if self._step == self._hold:
+        if self._step is Confirming._hold:
             return self._judge.leaks(self.suspect, text)
-        begun = self._is_code and self._step != self._echo and bool(text[len(self._marker) :].strip())
+        begun = self._is_code and self._step is not Confirming._echo and bool(text[len(self._marker) :].strip())
         return begun and self._named("", " code") and not self._judge.is_echo(text)
 
     @property
@@ -117,7 +117,7 @@ class Confirming:
     def _begin_json(self, held: Held, head: Head) -> Answer:
         self._json = JsonHead(strict=self.suspect.row is None, keyed=self.suspect.row is not None and self._keyed)
         self._shape = head.shape
-        self._step = self._in_json
+        self._step = Confirming._in_json
         return self._in_json(held, held.raw[head.json_at :])
 
     @property
@@ -158,12 +158,12 @@ class Confirming:
         if not self._named(name, shape):
             return self._text()
         if not (self._at_start and self.suspect.row is not None):
-            self._step = self._hold
+            self._step = Confirming._hold
         elif self._options.echo_check:
-            self._step = self._echo
+            self._step = Confirming._echo
         else:
             return _LEAK
-        return self._step(held, "")
+        return self._step(self, held, "")
 
     # --- HOLD ---
 

@@ -48,7 +48,7 @@ class Scanner:
         self._first, self._firsts = self._tables.first, self._tables.firsts
         self._held, self._prose = Held(), Prose(self._tables)
         self._classic = options.strictness is Strictness.MARKERS
-        self._state: Callable[[str], bool] = self._markers if self._classic else self._start
+        self._state: Callable[[Scanner, str], bool] = Scanner._markers if self._classic else Scanner._start
         self._lead_at = 0
         self._ends = _NO_ENDS
         self._call: Confirming  # of the state `_in_call`
@@ -100,7 +100,7 @@ class Scanner:
             self._settle(structured=structured)
         if self.leak is None:
             self._held.release(self._held.end)
-        self._state, self._easy, self._clean = self._open, False, self._held.base
+        self._state, self._easy, self._clean = Scanner._open, False, self._held.base
         return self._clean
 
     def _read(self, text: str) -> int:
@@ -109,17 +109,17 @@ class Scanner:
             return self._clean
         self._settle_passed()
         self._held.take(text)
-        while self._state(text) and self.leak is None:
+        while self._state(self, text) and self.leak is None:
             text = ""
         idle = not len(self._held) and self.leak is None
-        self._easy = idle and self._state in (self._in_prose, self._in_thoughts, self._open)
+        self._easy = idle and self._state in (Scanner._in_prose, Scanner._in_thoughts, Scanner._open)
         self._clean = self._held.base
         return self._clean
 
     def _settle_passed(self) -> None:
         if text := canonical("".join(self._passed)):
             self._held.base += len(text)
-            if self._state == self._in_prose:
+            if self._state is Scanner._in_prose:
                 self._prose.passed(text)
         self._passed = []
 
@@ -144,7 +144,7 @@ class Scanner:
         if isinstance(row, Row) and near and self._options.looks_for(row.format):
             self._leaked(Suspect(Position.START, 0, index, row, format=row.format))
             return False
-        self._state = self._open
+        self._state = Scanner._open
         return True
 
     def _start(self, text: str) -> bool:
@@ -159,7 +159,7 @@ class Scanner:
         if lead.turn is Turn.THINK and lead.row is not None:
             self._ends = Table((Row(lead.row.ends, Sort.THOUGHT), Row(SECTION, Sort.OPENER)))
             self._release(held.base + lead.end)
-            self._state = self._in_thoughts
+            self._state = Scanner._in_thoughts
         elif lead.turn is Turn.THOUGHT and not self._prose.thought:
             self._thought(held.base + lead.end)
         elif lead.suspect is not None and self._is_wanted(lead.suspect):
@@ -214,11 +214,11 @@ class Scanner:
         if answer.say is Say.LEAK:
             self._leaked(call.suspect)
         elif answer.say is Say.SHELL:
-            self._lead_at, self._state = answer.until, self._start
+            self._lead_at, self._state = answer.until, Scanner._start
         elif call.suspect.position is Position.START:
             self._to_prose(answer.until)
         else:
-            self._prose.skip, self._state = answer.until, self._in_prose
+            self._prose.skip, self._state = answer.until, Scanner._in_prose
         return True
 
     # --- from state to state ---
@@ -231,18 +231,18 @@ class Scanner:
 
     def _begin(self, suspect: Suspect) -> None:
         self._call = Confirming(suspect, self._judge, self._tables)
-        self._state = self._in_call
+        self._state = Scanner._in_call
 
     def _to_prose(self, skip: int) -> bool:
         self._prose.restarted(self._held.base)
-        self._prose.skip, self._state = skip, self._in_prose
+        self._prose.skip, self._state = skip, Scanner._in_prose
         return True
 
     def _thought(self, at: int) -> None:
         self._prose.thought = True
         self._release(at)
         self._prose.restarted(at)
-        self._lead_at, self._state = at, self._start
+        self._lead_at, self._state = at, Scanner._start
 
     def _release(self, until: int) -> None:
         self._prose.before = self._held.release(until) or self._prose.before
@@ -252,7 +252,7 @@ class Scanner:
     def _settle(self, *, structured: bool) -> None:
         if structured:
             self._shell()
-        elif self._state == self._in_call:
+        elif self._state is Scanner._in_call:
             if self._call.leaks(self._held):
                 self._leaked(self._call.suspect)
         elif self._options.orphan_closers and not (self._classic or self._asked.only_special):
@@ -266,7 +266,7 @@ class Scanner:
 
     def _orphans(self) -> None:
         held, prose = self._held, self._prose
-        if self._state == self._start:
+        if self._state is Scanner._start:
             prose.restarted(held.base)
             prose.read(held.raw, held.canon, held.base)
         prose.let_go(held.end)

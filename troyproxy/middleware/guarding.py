@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from troyproxy.errors import LeakedToolCall
 from troyproxy.leaks.gate import GateVerdict, LeakGate
@@ -26,7 +27,8 @@ class Guarding:
 
     def __init__(self, call: Call, modes: ModeChoice, tell: Tell) -> None:
         """*tell* hears of each leak."""
-        self._call, self._modes, self._hear = call, modes, tell
+        self._call, self._modes = call, modes
+        self._tell = partial(_heard, call, tell)  # no method of ours: the gate would hold us, and we hold the gate
         self._refusal: LeakedToolCall | None = None
         """What the client gets instead of the answer; inside the gateway the walk sees to it."""
         self._gate = ServingGate(call, modes, self._tell)
@@ -71,10 +73,6 @@ class Guarding:
         self._refusal = LeakedToolCall("the model wrote its tool call as text")
         return self._refusal.envelope()
 
-    def _tell(self, leak: Leak) -> None:
-        self._call.ledger.note_leak(leak.format, str(leak.action), choice=leak.choice)
-        self._hear(self._call, leak)
-
     def _naming(self, send: Send) -> Send:
         """Return a `Send` that names a leak in the head, where it is known by then and no walk has named it."""
         call = self._call
@@ -91,3 +89,8 @@ class Guarding:
             return send(message)
 
         return send_named
+
+
+def _heard(call: Call, tell: Tell, leak: Leak) -> None:
+    call.ledger.note_leak(leak.format, str(leak.action), choice=leak.choice)
+    tell(call, leak)

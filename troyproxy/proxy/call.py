@@ -185,6 +185,10 @@ class Call(Struct):
         """Whether the client sent any of these headers."""
         return not names.isdisjoint(self.fields)
 
+    def over(self) -> None:
+        """Let go of whoever watched the answer: they hold the call, and only the collector would free both."""
+        self.gates, self.rescue = [], None
+
     def edit(self, changes: Mapping[str, object], drop: frozenset[str] = frozenset()) -> None:
         """Change top-level members of the request, in place of the client's; other bytes stay as they are."""
         self.body = splice.edit(self.body, changes, drop)
