@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.upstream.loopback import FAST, PATIENCE_S, Connection, Log, Rig, read, server
+from tests.upstream.loopback import FAST, PATIENCE_S, Connection, Handler, Log, Rig, read, server
 from troyproxy.catalog.providers import Provider
 from troyproxy.ports import UpstreamFailed
 from troyproxy.resilience.faults import Fault
@@ -170,15 +170,20 @@ async def test_a_detail_is_a_class_and_a_system_error() -> None:
     assert str(await failure(rig)) == "ConnectionRefusedError: Connection refused"
 
 
-async def test_a_cancelled_handshake_leaves_nothing(certificate: Certificate) -> None:
-    reached = asyncio.Event()
+def hanging(reached: asyncio.Event) -> Handler:
+    """Return a server that reads a first byte, and says nothing."""
 
     async def hang(conn: Connection) -> None:
         await conn.reader.read(1)
         reached.set()
         await conn.left()
 
-    async with server(hang) as (port, log):
+    return hang
+
+
+async def test_a_cancelled_handshake_leaves_nothing(certificate: Certificate) -> None:
+    reached = asyncio.Event()
+    async with server(hanging(reached)) as (port, log):
         upstream = PooledUpstream(max_connections=1)
         provider = Provider(id="alpha", base_url=f"https://127.0.0.1:{port}", ca_file=str(certificate[0]))
         rig = Rig(upstream, provider, log)
@@ -192,13 +197,7 @@ async def test_a_cancelled_handshake_leaves_nothing(certificate: Certificate) ->
 
 async def test_closing_the_adapter_ends_what_still_connects(certificate: Certificate) -> None:
     reached = asyncio.Event()
-
-    async def hang(conn: Connection) -> None:
-        await conn.reader.read(1)
-        reached.set()
-        await conn.left()
-
-    async with server(hang) as (port, log):
+    async with server(hanging(reached)) as (port, log):
         upstream = PooledUpstream()
         provider = Provider(id="alpha", base_url=f"https://127.0.0.1:{port}", ca_file=str(certificate[0]))
         async with asyncio.TaskGroup() as group:

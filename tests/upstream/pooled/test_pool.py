@@ -15,6 +15,7 @@ from tests.upstream.pooled.rigs import eventually
 from troyproxy.ports import UpstreamFailed
 from troyproxy.resilience.faults import Fault
 from troyproxy.upstream.pooled.adapter import PooledUpstream
+from troyproxy.upstream.pooled.connection import Connection as Kept
 from troyproxy.upstream.pooled.pool import Pool
 
 pytestmark = pytest.mark.anyio
@@ -52,6 +53,15 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
+async def wanted(pool: Pool, group: asyncio.TaskGroup) -> tuple[Kept, asyncio.Task[Kept]]:
+    """Take the one connection there is, and let somebody wait for it."""
+    connection = pool.kept()
+    assert connection is not None
+    waiting = group.create_task(pool.connected(pool.loop.time() + PATIENCE_S))
+    await settled()
+    return connection, waiting
+
+
 async def test_who_waits_is_served_in_order() -> None:
     async with full() as (rig, pool, group):
         busy = await rig.upstream.send(rig.request("/hang"))
@@ -65,10 +75,7 @@ async def test_who_waits_is_served_in_order() -> None:
 
 async def test_a_freed_connection_goes_to_the_first_in_line() -> None:
     async with full() as (rig, pool, group):
-        connection = pool.kept()
-        assert connection is not None
-        waiting = group.create_task(pool.connected(pool.loop.time() + PATIENCE_S))
-        await settled()
+        connection, waiting = await wanted(pool, group)
         pool.free(connection)
         assert (await waiting is connection, rig.log.connections) == (True, 1)
         pool.free(connection)
@@ -76,10 +83,7 @@ async def test_a_freed_connection_goes_to_the_first_in_line() -> None:
 
 async def test_a_cancelled_wait_gives_back_what_it_just_got() -> None:
     async with full() as (_, pool, group):
-        connection = pool.kept()
-        assert connection is not None
-        waiting = group.create_task(pool.connected(pool.loop.time() + PATIENCE_S))
-        await settled()
+        connection, waiting = await wanted(pool, group)
         pool.free(connection)
         waiting.cancel()
         await settled()
@@ -89,10 +93,7 @@ async def test_a_cancelled_wait_gives_back_what_it_just_got() -> None:
 
 async def test_a_cancelled_wait_holds_nothing() -> None:
     async with full() as (_, pool, group):
-        connection = pool.kept()
-        assert connection is not None
-        waiting = group.create_task(pool.connected(pool.loop.time() + PATIENCE_S))
-        await settled()
+        connection, waiting = await wanted(pool, group)
         waiting.cancel()
         await settled()
         pool.free(connection)
@@ -102,10 +103,7 @@ async def test_a_cancelled_wait_holds_nothing() -> None:
 
 async def test_a_connection_that_dies_on_its_way_to_one_who_waits_is_replaced() -> None:
     async with full() as (rig, pool, group):
-        connection = pool.kept()
-        assert connection is not None
-        waiting = group.create_task(pool.connected(pool.loop.time() + PATIENCE_S))
-        await settled()
+        connection, waiting = await wanted(pool, group)
         pool.free(connection)
         connection.abort()
         fresh = await waiting
@@ -245,10 +243,7 @@ def test_another_event_loop_begins_anew() -> None:
 
 async def test_a_retired_pool_keeps_nothing_that_a_cancelled_wait_gives_back() -> None:
     async with full() as (_, pool, group):
-        connection = pool.kept()
-        assert connection is not None
-        waiting = group.create_task(pool.connected(pool.loop.time() + PATIENCE_S))
-        await settled()
+        connection, waiting = await wanted(pool, group)
         pool.retire()
         pool.free(connection)
         waiting.cancel()
