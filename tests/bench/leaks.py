@@ -3,7 +3,8 @@
     python -m tests.bench.leaks [--rounds N] [--json]
 
 Every event of an answer is decoded with msgspec, and its text fed to a scanner; processor time, in this process, the
-best of the rounds. The answers are ordinary ones: prose, Markdown about tools, source code, HTML, reasoning and a leak.
+best of the rounds. The answers are ordinary ones: prose, Markdown about tools, source code, HTML, nothing but tags,
+reasoning and a leak.
 About two seconds.
 """
 
@@ -36,6 +37,7 @@ _ENVELOPE: Final = {
     "model": "alpha/m1",
     "system_fingerprint": "fp_0123456789",
 }
+_TAGS: Final = '<tr><td><b>a</b></td><td><i>b</i></td></tr>\n<p><a href="#">x</a><br><em>y</em></p>\n'
 _HTML: Final = '<ul class="lamps">\n  <li><a href="/lamps/3">The hall</a>, dimmed</li>\n  <li>The attic</li>\n</ul>\n'
 
 
@@ -67,6 +69,7 @@ def answers() -> dict[str, str]:
         "markdown": readme,
         "code": source,
         "html": _HTML,
+        "tags": _TAGS,
         "thinking": "<think>" + prose * 900,
         "leak": '<function=dim_lamp>{"id": "' + "x" * EVENTS * SIZE,
     }

@@ -58,7 +58,7 @@ class Client:
         if self.filter.swallows(plain[0]) and bare:
             self.filter.swallow(*plain)
             return 0
-        found = self.filter.feed_text(*plain, event, size, lambda: event)
+        found = self.filter.feed_text(*plain, event, size, lambda _: event)
         return self._send([Out(event)] if found is None else found)
 
     def content(self, index: int = 0) -> str:

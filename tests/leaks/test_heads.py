@@ -4,7 +4,7 @@ import pytest
 
 from troyproxy.leaks.bare import bare_head, fence
 from troyproxy.leaks.formats import canonical
-from troyproxy.leaks.heads import Head, read_head, skip_suffix
+from troyproxy.leaks.heads import Head, read_head, skip_suffix, tag_end
 from troyproxy.leaks.table import Follow, Look
 
 NAMES = frozenset({"dim_lamp", "Open-Door"})
@@ -192,3 +192,36 @@ def test_more_text_never_turns_an_answer_around() -> None:
 
 def test_a_head_says_no_by_default_about_json() -> None:
     assert Head(NO).json_at == -1
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [
+        ("<tool_call >x", 12),
+        ("<tool_call id=\"1\" type='function' >x", 35),
+        ("<tool_call ", MORE),
+        ('<tool_call id = "1', MORE),
+        ('<tool_call id="1" ty', MORE),
+        ("<tool_call is", MORE),
+        ("<tool_call is the", NO),
+        ('<tool_call id="1\n', NO),
+        ("<tool_call id=1>", NO),
+        ('<tool_call id="' + "1" * 65, NO),
+    ],
+)
+def test_a_tag_may_go_on_with_attributes_that_are_quoted(text: str, end: int | Look) -> None:
+    assert tag_end(text, 0, "<tool_call ") == end
+
+
+@pytest.mark.parametrize("text", ["<tool_call>", "commentary to=", "<tool_call:"])
+def test_a_spelling_that_is_a_whole_tag_ends_where_it_ends(text: str) -> None:
+    assert tag_end(text, 0, text) == len(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "look"),
+    [("dim_lamp>{", YES), ("dim_lamp", MORE), ("dim_lamp)(", NO), ("dim_lamp, x)", NO), ("dim_lamp {", NO)],
+)
+def test_behind_a_bracket_the_name_ends_with_an_angle_bracket(text: str, look: Look) -> None:
+    raw = "(function=" + text
+    assert read_head(raw, raw, len("(function="), Follow.NAME).look is look

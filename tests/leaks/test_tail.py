@@ -42,6 +42,9 @@ def test_nothing_else_may(text: str) -> None:
         ("  ", None),
         ("", None),
         ("<tool_call> hello", None),
+        ('<tool_call id="1"></tool_call >', "<tool_call "),
+        ('<tool_call id="1', "<tool_call "),
+        ("<tool_call is a", None),
     ],
 )
 def test_residue_is_markers_and_blanks_and_nothing_else(text: str, first: str | None) -> None:
@@ -52,3 +55,10 @@ def test_residue_is_markers_and_blanks_and_nothing_else(text: str, first: str | 
 def test_stop_tokens_at_the_end_are_taken_off() -> None:
     assert without_stops("a <|IM_END|> </s>\n") == "a"
     assert without_stops("a <b>") == "a <b>"
+
+
+@pytest.mark.parametrize(
+    ("tail", "fits"), [('<tool_call id="1', True), ("<tool_call is a", False), ("</tool_call >", True)]
+)
+def test_a_tag_with_attributes_may_follow_a_call_as_one_without_may(tail: str, fits: bool) -> None:
+    assert tail_fits(tail, canonical(tail), 0) is fits

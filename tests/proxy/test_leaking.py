@@ -103,6 +103,19 @@ async def test_a_later_failure_of_another_kind_does_not_lose_the_refusal(rig: Ri
     assert served.exchange.header("x-troy-model") == "alpha/m1"
 
 
+async def test_a_later_member_that_refuses_the_request_itself_does_not_lose_the_refusal(rig: Rig) -> None:
+    rig.script(alpha=answer(REFUSED, 400), beta=refusal(400))
+    served, _ = await asked(rig)
+    assert (served.outcomes, served.exchange.status) == (["ok", "request"], 200)
+    assert served.exchange.header("x-troy-model") == "alpha/m1"
+
+
+async def test_without_a_call_in_it_the_later_refusal_is_the_answer(rig: Rig) -> None:
+    rig.script(alpha=answer(REFUSED, 400), beta=refusal(400))
+    served, _ = await asked(rig, None)
+    assert (served.outcomes, served.exchange.status) == (["leak", "request"], 400)
+
+
 async def test_a_refusal_that_holds_no_call_goes_out_as_it_is(rig: Rig) -> None:
     rig.script(alpha=answer(REFUSED, 400))
     served, _ = await asked(rig, None, model="alpha/m1")
@@ -131,6 +144,25 @@ async def test_an_answer_that_was_left_in_vain_is_read_again(rig: Rig) -> None:
     assert (served.exchange.status, served.outcomes) == (200, ["ok", "rate"])
     assert [provider for provider, _ in seen] == ["alpha"]
     assert [attempt.leak for attempt in call.ledger.attempts] == ["tool_use_failed;repaired", ""]
+
+
+async def test_a_long_answer_that_was_left_in_vain_is_read_again_to_its_end(rig: Rig) -> None:
+    seen: list[tuple[str, Any]] = []
+    call = reading(rig, seen)
+    call.gates.append(Refusing())
+    long = {"choices": [{"index": 0, "message": {"content": "x" * 100_000}, "finish_reason": "stop"}]}
+    rig.script(alpha=answer(long), beta=refusal(429))
+    served = await rig.ask(call=call)
+    assert (served.exchange.status, [body for _, body in seen]) == (200, [long])
+
+
+async def test_where_the_latest_refusal_holds_no_call_the_one_before_is_read(rig: Rig) -> None:
+    call = rig.call(model="two", tools=TOOLS)
+    call.rescue, call.tool_turn = (lambda provider, _body: REPAIR if provider == "alpha" else None), True
+    rig.script(alpha=answer(REFUSED, 400), beta=answer(REFUSED, 400))
+    served = await rig.ask(call=call)
+    assert (served.exchange.status, served.outcomes) == (200, ["ok", "leak"])
+    assert served.exchange.header("x-troy-model") == "alpha/m1"
 
 
 async def test_a_rejected_answer_is_wasted_and_its_cost_counts(rig: Rig) -> None:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from troyproxy.leaks.effort import CALL, REPAIR_STEPS, Effort
 from troyproxy.leaks.formats import canonical
 from troyproxy.leaks.grammars.cursor import Cursor, Grammar, NotThis, TextCall, TextEnded
 from troyproxy.leaks.grammars.elements import HEAD, element
@@ -30,6 +31,7 @@ _BY_CHARACTER: Final[dict[str, tuple[Grammar, ...]]] = {
     "{": (json_object,),
     "[": (json_array, python_list),
     "<": (element, channel_call, segment),
+    "(": (element,),
     "]": (nested_invoke,),
 }
 _STRUCTURE: Final = re.compile(rf"{HEAD.pattern}|<\||{NAMESPACE}")
@@ -54,13 +56,18 @@ class Reading:
     closed: bool = True
 
 
-def read_calls(text: str, names: frozenset[str], *, extra: tuple[str, ...] = ()) -> Reading:
+def read_calls(
+    text: str, names: frozenset[str], *, extra: tuple[str, ...] = (), effort: Effort | None = None
+) -> Reading:
     """Return the calls at the start of *text*. *names* are the declared tools, *extra* more openers.
 
     Without a marker only declared names make a call; behind one an undeclared name is returned as it was read.
-    More than 128 calls are not complete. Takes time linear in the length of *text* and never raises.
+    More than 128 calls are not complete. Takes time linear in the length of *text*, and no more than *effort* (that
+    of a repair, where none is given): what cannot be read with it is broken. Never raises.
     """
-    cursor = Cursor(text, canonical(text), names)
+    effort = effort or Effort(REPAIR_STEPS)
+    effort.read(len(text))
+    cursor = Cursor(text, canonical(text), names, effort=effort)
     gap = Gap(cursor, tuple(canonical(opener) for opener in extra))
     calls: list[TextCall] = []
     dangling = gap.skip(started=False)
@@ -75,7 +82,7 @@ def read_calls(text: str, names: frozenset[str], *, extra: tuple[str, ...] = ())
         else:
             dangling = gap.skip(started=True)
     end = max(gap.end, cursor.whole) if calls else 0
-    broken = broken and (gap.opened or _STRUCTURE.match(cursor.canon, cursor.at) is not None)
+    broken = effort.over or (broken and (gap.opened or _STRUCTURE.match(cursor.canon, cursor.at) is not None))
     nested = VALUE_CLOSER.search(cursor.canon, end) is not None
     complete = 0 < len(calls) <= MAX_CALLS and not (dangling or broken or nested)
     return Reading(tuple(calls), end, complete, dangling, closed=not cursor.open)
@@ -83,6 +90,7 @@ def read_calls(text: str, names: frozenset[str], *, extra: tuple[str, ...] = ())
 
 def _read_one(cursor: Cursor, calls: list[TextCall]) -> None:
     """Add the call (or the list of calls) that begins here; where nothing fits, the cursor stays."""
+    cursor.step(CALL)
     known, before = len(calls), (cursor.at, cursor.whole, cursor.marked, cursor.open)
     for grammar in _BY_CHARACTER.get(cursor.char, _WORDS):
         try:

@@ -5,8 +5,9 @@
     HOLD   whether it is a leak depends on what follows the call             64 KiB
     ECHO   it is a call, but so far a repetition of an input message         64 KiB
 
-A bound that is reached means text. Each decision is made on a prefix whose length does not depend on how the text was
-cut; held text is read again only when it has grown by a quarter.
+A bound that is reached means text, and so does the end of the effort (`effort.py`). Each decision is made on a prefix
+whose length does not depend on how the text was cut; held text is read again only when it has grown by a quarter, and
+a long one when it has doubled.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from troyproxy.leaks.tables import Tables
 
 _FIRST_LOOK: Final = 64  # characters of a call that is looked at whole for the first time
 _GROWTH: Final = 4
+_LONG: Final = 1024  # characters from which on a call is looked at again only when it has doubled
 
 
 class Say(StrEnum):
@@ -93,9 +95,10 @@ class Confirming:
 
     def _head(self, held: Held, text: str) -> Answer:
         del text
-        stop = self.suspect.at - held.base + self._options.header_chars
         held.gather()
-        head = head_of(self.suspect, held.raw[:stop], held.canon[:stop], held.base, self._asked.names)
+        begin = self.suspect.at - held.base
+        stop = begin + self._options.header_chars
+        head = head_of(self.suspect, held.raw[begin:stop], held.canon[begin:stop], self.suspect.at, self._asked.names)
         if head.json_at >= 0:
             return self._begin_json(held, head)
         if head.look is Look.MORE and len(held.raw) < stop and self._may_be(head.name):
@@ -115,10 +118,11 @@ class Confirming:
     # --- JSON ---
 
     def _begin_json(self, held: Held, head: Head) -> Answer:
-        self._json = JsonHead(strict=self.suspect.row is None, keyed=self.suspect.row is not None and self._keyed)
+        keyed = self.suspect.row is not None and self._keyed
+        self._json = JsonHead(strict=self.suspect.row is None, keyed=keyed, effort=self._judge.effort)
         self._shape = head.shape
         self._step = Confirming._in_json
-        return self._in_json(held, held.raw[head.json_at :])
+        return self._in_json(held, held.raw[self.suspect.at - held.base + head.json_at :])
 
     @property
     def _keyed(self) -> bool:
@@ -128,12 +132,12 @@ class Confirming:
         long = self._at_start and self.suspect.row is not None
         bound = self._options.call_chars if long else self._options.whole_chars
         look = self._json.feed(text[: bound - self._json.read])
-        if look is Look.YES:
-            held.gather()
-            return self._confirm(held, self._json.name, self._shape)
         if look is Look.MORE and self._json.read < bound:
             return _WAIT
+        self._judge.effort.read(self._json.read)
         held.gather()
+        if look is Look.YES:
+            return self._confirm(held, self._json.name, self._shape)
         return self._confirm(held, "", self._shape) if self._is_code else self._text()
 
     # --- the name is known ---
@@ -170,14 +174,14 @@ class Confirming:
     def _hold(self, held: Held, text: str) -> Answer:
         del text
         begin, bound = self.suspect.at - held.base, self._options.whole_chars
-        while len(held) - begin >= self._wake:
+        while held.end - self.suspect.at >= self._wake:
             held.gather()
             cleared = self._judge.cleared(self.suspect, held.raw[begin : begin + self._wake])
             if cleared is None and self._wake >= bound:
                 cleared = bound
-            if cleared is not None:
-                return self._text(cleared)
-            self._wake = min(bound, self._wake + self._wake // _GROWTH)
+            if cleared is not None or self._judge.effort.over:
+                return self._text(cleared or 1)
+            self._wake = min(bound, self._wake + self._wake // (_GROWTH if self._wake < _LONG else 1))
         return _WAIT
 
     # --- ECHO ---

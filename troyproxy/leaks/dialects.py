@@ -60,7 +60,7 @@ def _begun(seen: _Seen) -> str:
 
 
 def _function_calls(seen: _Seen) -> str:
-    if not seen.text.endswith("function_calls>"):
+    if not seen.text.endswith(("function_calls>", "function_calls ")):
         return "F43"
     return "F10" if seen.kind == "call" else "F44" if "F44" in seen.inner else "F43"
 

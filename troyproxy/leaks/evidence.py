@@ -50,6 +50,8 @@ class Suspect:
     @property
     def tier(self) -> Tier:
         """How sure its marker makes us."""
+        if self.position is Position.ORPHAN:
+            return Tier.MARKUP
         return self.row.tier if self.row else Tier.BARE
 
     @property

@@ -48,6 +48,8 @@ class LeakFilter(Generic[T]):
         self._bytes = 0
         self._envelope: Event = {}
         self._given_up = not policy.watches
+        self.leaked = False
+        """A choice has leaked: `swallows` may say yes."""
 
     def skim(self, index: int, text: str) -> bool:
         """Whether an event that brings nothing but *text* in one choice goes out now, as it is; else `feed_text` it."""
@@ -82,28 +84,31 @@ class LeakFilter(Generic[T]):
             self._envelope = event
         return self._queue(held)
 
-    def feed_text(self, index: int, text: str, item: T, size: int, load: Callable[[], Event]) -> list[Out[T]] | None:
-        """Do the same with an event that brings nothing but *text*, and that `skim` left; *load* decodes it.
+    def feed_text(self, index: int, text: str, item: T, size: int, load: Callable[[T], Event]) -> list[Out[T]] | None:
+        """Do the same with an event that brings nothing but *text*, and that `skim` left; *load* decodes an item.
 
         None: it goes out now, as it is.
         """
-        watch = self._watch(index)
+        watch = self._choices.get(index) or self._watch(index)
         if watch is None or self._thoughts:
-            return self.feed(load(), item, size)
+            return self.feed(load(item), item, size)
         start = watch.fed
         watch.take(text)
-        self._tell_of(index, watch)
-        clean = watch.clean == watch.fed and watch.evidence is None
-        if not self._edits or (clean and not self._held):
-            return None
-        return self._queue(HeldText(item, load, size, watch, index, start, watch.fed))
+        if watch.evidence is not None:
+            self._tell_of(index, watch)
+        elif watch.clean == watch.fed:
+            before = self._release() if self._held else []  # what waited for this text
+            if not self._held:
+                return [*before, Out(item)] if before else None
+            return [*before, *self._queue(HeldText(item, load, size, watch, index, start, watch.fed))]
+        return self._queue(HeldText(item, load, size, watch, index, start, watch.fed)) if self._edits else None
 
     def _queue(self, held: Held[T] | HeldText[T]) -> list[Out[T]]:
         if not self._edits:
             return [Out(held.item)]
         self._held.append(held)
         self._bytes += held.size
-        out = list(self._release())
+        out = self._release() if self._held[0].ready else []
         if self._bytes > MAX_HELD_BYTES:
             self._given_up = True
             out += self._let_go()
@@ -177,7 +182,10 @@ class LeakFilter(Generic[T]):
             self._tell(Leak(index, thoughts.found, action))
 
     def _tell_of(self, index: int, watch: ChoiceWatch) -> None:
-        if watch.action is not None and watch.evidence is not None and (index, "content") not in self._told:
+        if watch.evidence is None:
+            return
+        self.leaked = True
+        if watch.action is not None and (index, "content") not in self._told:
             self._told.add((index, "content"))
             self._tell(Leak(index, watch.evidence.format, watch.action))
 
@@ -194,14 +202,18 @@ class LeakFilter(Generic[T]):
             self._tell_of(index, watch)
         return late if self._edits else []
 
-    def _release(self) -> Iterator[Out[T]]:
+    def _release(self) -> list[Out[T]]:
+        out: list[Out[T]] = []
         while self._held and self._held[0].ready:
             held = self._held.popleft()
             self._bytes -= held.size
-            if isinstance(held, HeldText):
-                yield from self._edited_text(held)
+            if not isinstance(held, HeldText):
+                out += self._edited(held)
+            elif held.watch.evidence is None:
+                out.append(Out(held.item))
             else:
-                yield from self._edited(held)
+                out += self._edited_text(held)
+        return out
 
     def _let_go(self) -> list[Out[T]]:
         """Let everything out as it came: too much is held to wait any longer."""
@@ -210,7 +222,7 @@ class LeakFilter(Generic[T]):
 
     def _edited_text(self, held: HeldText[T]) -> Iterator[Out[T]]:
         kept = held.kept
-        event = None if kept is None else edits.cut_text(held.load(), held.index, kept)
+        event = None if kept is None else edits.cut_text(held.load(held.item), held.index, kept)
         if event is None or not edits.is_silent(event):
             yield Out(held.item, event)
 

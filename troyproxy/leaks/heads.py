@@ -20,6 +20,11 @@ _BESIDE_NAME: Final = re.compile(r"""["'`|),>/\s]*(?:[a-z_]{1,20}="[^"<>\n]{0,64
 _BROKEN_ATTRIBUTE: Final = re.compile(r'[a-z_]{1,20}(?:=(?:"[^"<>\n]{0,64})?)?\Z')
 _MOST_PARTS: Final = 8  # between an opener and the name; five are known to be
 _SUFFIX: Final = re.compile(r"[\w.-]*")
+_ATTRIBUTE: Final = r"""[a-z_][\w.-]{0,31}+\s*+=\s*+(?:"[^"<>\n]{0,64}+"|'[^'<>\n]{0,64}+')\s*+"""
+_TAG_END: Final = re.compile(rf"\s*+(?:{_ATTRIBUTE}){{0,4}}+>")
+_CUT_TAG: Final = re.compile(
+    rf"""\s*+(?:{_ATTRIBUTE}){{0,4}}+(?:[a-z_][\w.-]{{0,31}}+\s*+(?:=\s*+(?:"[^"<>\n]{{0,64}}+|'[^'<>\n]{{0,64}}+)?)?)?\Z"""
+)
 
 # What may stand behind a bare name, blanks skipped.
 _AFTER: Final = Table(
@@ -76,7 +81,10 @@ def read_head(raw: str, canon: str, index: int, follow: Follow) -> Head:
         row = INNER.at(canon, index)
         if not isinstance(row, Row):
             return MORE if row is Look.MORE else bare(raw, canon, index, shape)
-        index, follow, shape = index + len(row.text), row.follow, shape + row.format
+        behind = tag_end(canon, index, row.text)
+        if isinstance(behind, Look):
+            return Head(behind)
+        index, follow, shape = behind, row.follow, shape + row.format
         if row.text.endswith(":") and row.text.startswith("<"):
             index = skip_suffix(canon, index)
     return NO
@@ -86,6 +94,19 @@ def skip_blanks(canon: str, index: int) -> int:
     """Return where the blanks that begin at *index* end."""
     found = BLANKS.match(canon, index)
     return found.end() if found else index
+
+
+def tag_end(canon: str, index: int, text: str) -> int | Look:
+    """Return where the tag ends that the spelling *text* begins at *index*; NO where it is none, MORE where it is cut.
+
+    Most spellings are whole tags; one that ends in a blank may go on with attributes.
+    """
+    index += len(text)
+    if not (text.startswith("<") and text.endswith(" ")):
+        return index
+    if found := _TAG_END.match(canon, index):
+        return found.end()
+    return Look.MORE if _CUT_TAG.match(canon, index) else Look.NO
 
 
 def skip_suffix(canon: str, index: int) -> int:
@@ -136,7 +157,7 @@ def _attribute(raw: str, canon: str, index: int, shape: str) -> Head:
     """Read a name inside a tag, as in ``<function=N>``, ``<invoke name="N">`` or ``<function(N)>``."""
     before = _BEFORE_NAME.match(canon, index)
     start = before.end() if before else index
-    tag = canon.endswith("name=", 0, index)  # then the name is an attribute, and more of them may follow
+    tag = canon.endswith(("name=", "(function="), 0, index)  # what has to end; more attributes may follow
     found = NAME.match(canon, start)
     if not found:
         return MORE if start == len(canon) else NO

@@ -9,21 +9,27 @@ from troyproxy.leaks.formats import canonical
 
 @dataclass(slots=True)
 class Held:
-    """*raw* begins at offset *base* of the content; *canon* is made from it one to one."""
+    """*raw* begins at offset *base* of the content; *canon* is made from it one to one.
+
+    What is released may stay in *raw* for a while (`trim`): a long text that goes by the piece is not copied for each.
+    """
 
     base: int = 0
     raw: str = ""
     canon: str = ""
+    gone: int = 0
+    """The text before this offset is released."""
     _more: list[str] = field(default_factory=list)
     _more_chars: int = 0
 
     def __len__(self) -> int:
-        return len(self.raw) + self._more_chars
+        """Return the number of characters that are not released."""
+        return self.end - self.gone
 
     @property
     def end(self) -> int:
         """The offset behind the last character that was taken."""
-        return self.base + len(self)
+        return self.base + len(self.raw) + self._more_chars
 
     def take(self, text: str) -> None:
         """Append *text*; it is joined to the rest by `gather`, so that holding much by the piece stays cheap."""
@@ -38,11 +44,24 @@ class Held:
             self.canon += canonical(text)
             self._more, self._more_chars = [], 0
 
+    def passed(self, count: int) -> None:
+        """Note that *count* characters went by without being held; nothing is."""
+        self.base += count
+        self.gone = self.base
+
     def release(self, until: int) -> str:
         """Let go of the text before offset *until*, of gathered text; return its last character, if it has one."""
-        count = until - self.base
-        if count <= 0:
+        if until <= self.gone:
             return ""
+        count = until - self.base
         last = self.raw[count - 1]
-        self.raw, self.canon, self.base = self.raw[count:], self.canon[count:], until
+        self.gone = until
+        if 2 * count >= len(self.raw):
+            self.trim()
         return last
+
+    def trim(self) -> None:
+        """Drop what is released, so that *raw* begins with what is not."""
+        count = self.gone - self.base
+        if count:
+            self.raw, self.canon, self.base = self.raw[count:], self.canon[count:], self.gone

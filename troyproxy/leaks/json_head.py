@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
+from troyproxy.leaks.effort import Effort
 from troyproxy.leaks.table import Look
 
 _NAME_KEYS: Final = frozenset({"name", "function", "tool_name"})
@@ -17,8 +18,17 @@ _CALL_KEYS: Final = _NAME_KEYS | {
     *("arguments", "parameters", "args", "type", "id", "tool_call_id", "call_id", "index", "tool_calls"),
 }
 _TYPES: Final = frozenset({"function", "tool_call", "tool_use", "function_call"})
+_STRING: Final = 2  # steps
 _TOKEN_CHARS: Final = 256  # a longer string is neither a key of ours nor a name
-_PLAIN: Final = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^'\\]+")}
+_PLAIN: Final = {
+    '"': re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL),
+    "'": re.compile(r"[^'\\]*+(?:\\.[^'\\]*+)*+", re.DOTALL),
+}
+_ESCAPED: Final = re.compile(r"\\.", re.DOTALL)
+_BLANKS: Final = re.compile(r"\s++")
+_SCALAR: Final = re.compile(r"[\s\w+.-]++")
+_DEEP: Final = re.compile(r"[\s\w+.:,-]++")
+"""What is gone over outside of strings: before a key, in a value, and in what is nested in a value."""
 
 
 @dataclass(slots=True)
@@ -31,6 +41,8 @@ class JsonHead:
     name: str = ""
     look: Look = Look.MORE
     read: int = 0
+    """How many characters were read; those behind a decision are not."""
+    effort: Effort = field(default_factory=Effort)
     _depth: int = 0
     _homes: list[int] = field(default_factory=list)  # depths of the objects whose keys count, innermost last
     _key: str = ""
@@ -44,7 +56,7 @@ class JsonHead:
         index = 0
         while index < len(text) and self.look is Look.MORE:
             index = self._in_string(text, index) if self._quote else self._outside(text, index)
-        self.read += len(text)
+        self.read += index
         return self.look
 
     def _in_string(self, text: str, index: int) -> int:
@@ -52,24 +64,39 @@ class JsonHead:
             self._escaped = False
             return index + 1
         plain = _PLAIN[self._quote].match(text, index)
-        if plain:
-            self._token = (self._token + plain[0][:_TOKEN_CHARS])[:_TOKEN_CHARS]
-            return plain.end()
-        if text[index] == "\\":
+        end = plain.end() if plain else index
+        if self._at_home:
+            self._add(text[index:end])
+        if end == len(text):
+            return end
+        if text[end] == "\\":  # the last character of this piece
             self._escaped = True
-            self._token = (self._token + "\\")[:_TOKEN_CHARS]  # what is escaped is left out: no name of ours has it
+            self._add("\\")
         else:
             self._quote = ""
             self._string_ended()
-        return index + 1
+        return end + 1
+
+    def _add(self, text: str) -> None:
+        """Note more of a string; what is escaped is left out: no name of ours has it."""
+        if len(self._token) < _TOKEN_CHARS:
+            self._token = (self._token + _ESCAPED.sub(r"\\", text[: 2 * _TOKEN_CHARS]))[:_TOKEN_CHARS]
 
     def _outside(self, text: str, index: int) -> int:
-        char = text[index]
-        if char in "{[":
-            self._open(char)
-        elif not char.isspace():
-            self._inside(char)
+        passed = self._uneventful.match(text, index)
+        if passed:
+            return passed.end()
+        if text[index] in "{[":
+            self._open(text[index])
+        else:
+            self._inside(text[index])
         return index + 1
+
+    @property
+    def _uneventful(self) -> re.Pattern[str]:
+        if not self._at_home:
+            return _DEEP if self._homes else _BLANKS
+        return _SCALAR if self._is_value else _BLANKS
 
     def _inside(self, char: str) -> None:
         if not self._homes:
@@ -78,9 +105,11 @@ class JsonHead:
             self._close()
         elif char in "\"'":
             self._quote, self._token = char, ""
-        elif char in ":,":
-            self._is_value = char == ":" if self._at_home else self._is_value
-        elif self._key_expected or not (char.isalnum() or char in "+-._"):
+            self._count(_STRING)
+        elif char in ":,":  # at home: deeper ones were gone over
+            self._is_value = char == ":"
+            self._count()
+        else:
             self.look = Look.NO
 
     @property
@@ -111,7 +140,13 @@ class JsonHead:
     def _found(self, name: str) -> None:
         self.name, self.look = name, Look.YES
 
+    def _count(self, steps: int = 1) -> None:
+        self.effort.left -= steps
+        if self.effort.left <= 0:
+            self.look = Look.NO
+
     def _open(self, char: str) -> None:
+        self._count()
         if self._key_expected:
             self.look = Look.NO
             return

@@ -3,26 +3,39 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from troyproxy.leaks.asked import Asked
 from troyproxy.leaks.calls import Reading, read_calls
+from troyproxy.leaks.effort import Effort
 from troyproxy.leaks.evidence import Suspect
 from troyproxy.leaks.formats import canonical
 from troyproxy.leaks.names import is_declared
 from troyproxy.leaks.options import Options
+from troyproxy.leaks.table import Tier
 from troyproxy.leaks.tail import tail_fits, without_stops
 
 _CLOSING: Final = {char: re.compile(rf"(?:\A|\n)[ \t]*({char}{{3,}})[ \t]*(?:\n|\Z)") for char in "`~"}
 
 
+def is_wanted(suspect: Suspect, asked: Asked) -> bool:
+    """Whether a call like *suspect* is looked for in the answer to this request."""
+    if suspect.row is None or suspect.fence:
+        return not (asked.only_special or (asked.json_answer and suspect.row is None))
+    return suspect.tier is Tier.SPECIAL or not asked.only_special
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """The rules that need the text of the call; *asked* and *options* are those of the request."""
+    """The rules that need the text of the call; *asked* and *options* are those of the request.
+
+    What reading takes is spent from *effort*; when it is over, nothing is a call any more.
+    """
 
     asked: Asked
     options: Options
+    effort: Effort = field(default_factory=Effort)
 
     def cleared(self, suspect: Suspect, text: str) -> int | None:
         """Return how much of *text*, which begins at the call, is clean whatever follows; None = not to be said yet."""
@@ -64,7 +77,7 @@ class Judge:
         return ended and known and tail_fits(body, canonical(body), reading.end)
 
     def _read(self, text: str) -> Reading:
-        return read_calls(text, self.asked.names, extra=self.options.extra_openers)
+        return read_calls(text, self.asked.names, extra=self.options.extra_openers, effort=self.effort)
 
 
 def _body(suspect: Suspect, text: str, *, ended: bool) -> str | None:

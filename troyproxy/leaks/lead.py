@@ -7,10 +7,12 @@ from enum import StrEnum
 from typing import Final
 
 from troyproxy.leaks.bare import bare_head, fence
+from troyproxy.leaks.effort import Effort
 from troyproxy.leaks.evidence import Position, Suspect
-from troyproxy.leaks.heads import Head, read_head, skip_blanks, skip_suffix
+from troyproxy.leaks.heads import Head, read_head, skip_blanks, skip_suffix, tag_end
+from troyproxy.leaks.options import Options
 from troyproxy.leaks.table import Look, Row, Sort
-from troyproxy.leaks.tables import Tables, spelled
+from troyproxy.leaks.tables import CLASSIC, Ends, Tables, spelled
 
 
 class Turn(StrEnum):
@@ -37,6 +39,18 @@ class Lead:
 _TURNS: Final = {Sort.THINK: Turn.THINK, Sort.THOUGHT: Turn.THOUGHT}
 
 
+def read_classic(canon: str, options: Options) -> Suspect | Look:
+    """Read the start of the content by the rule of the older guard: NO, MORE, or what is a leak."""
+    index = len(canon) - len(canon.lstrip())
+    row = CLASSIC.at(canon, index)
+    if index >= options.header_chars:
+        return Look.NO
+    if isinstance(row, Row):
+        found = Suspect(Position.START, 0, index, row, format=row.format)
+        return found if options.looks_for(row.format) else Look.NO
+    return row
+
+
 def read_lead(raw: str, canon: str, index: int, base: int, tables: Tables) -> Lead:
     """Read from *index* of the held text, which begins at *base*."""
     while True:
@@ -54,15 +68,28 @@ def read_lead(raw: str, canon: str, index: int, base: int, tables: Tables) -> Le
         index = end
 
 
+def read_thoughts(canon: str, index: int, ends: Ends, effort: Effort) -> tuple[int, Row | Look]:
+    """Read a think block from *index* on; return where its end stands, or up to where nothing of it does."""
+    while effort.left > 0 and (found := ends.first.search(canon, index)):
+        row = ends.table.at(canon, found.start())
+        if row is not Look.NO:
+            return found.start(), row
+        index = found.start() + 1
+        effort.left -= 1
+    return len(canon), Look.NO
+
+
 def head_of(suspect: Suspect, raw: str, canon: str, base: int, names: frozenset[str]) -> Head:
     """Read the head of a call that has begun in the held text."""
     index = suspect.at - base + suspect.inner
     if suspect.row is None:
         return bare_head(raw, canon, index, names, fenced=bool(suspect.fence))
-    index += len(suspect.row.text)
+    behind = tag_end(canon, index, suspect.row.text)
+    if isinstance(behind, Look):
+        return Head(behind)
     if suspect.row.text.endswith(":") and suspect.row.text.startswith("<"):
-        index = skip_suffix(canon, index)
-    return read_head(raw, canon, index, suspect.row.follow)
+        behind = skip_suffix(canon, behind)
+    return read_head(raw, canon, behind, suspect.row.follow)
 
 
 def shell_end(suspect: Suspect, canon: str, base: int, tables: Tables) -> int | None:
@@ -72,7 +99,10 @@ def shell_end(suspect: Suspect, canon: str, base: int, tables: Tables) -> int | 
     """
     if suspect.row is None or suspect.fence:
         return None
-    index = skip_blanks(canon, suspect.at - base + len(suspect.row.text))
+    behind = tag_end(canon, suspect.at - base, suspect.row.text)
+    if isinstance(behind, Look):
+        return None
+    index = skip_blanks(canon, behind)
     found = tables.lead.at(canon, index)
     if isinstance(found, Row):
         return index + len(found.text) if found.sort is Sort.CLOSER else None

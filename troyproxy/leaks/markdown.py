@@ -6,11 +6,16 @@ Not CommonMark: a fence may be indented, a span of code ends with its line, a bl
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+from troyproxy.leaks.effort import Effort
+
 _INDENT: Final = re.compile(r"[^\S\n]*")
+_PLAIN_LINES: Final = re.compile(r"(?:[^\S\n]*+(?:[^\s`~][^\n]*+)?\n)*+")
+"""Whole lines that leave no trace: whatever they hold ends with them, but for a fence, and none begins there."""
 _TOKEN: Final = re.compile(r"[\n`]")
+_BACKTICKS: Final = re.compile("`+")
 _RUN: Final = {char: re.compile(f"{char}+") for char in "`~"}
 
 
@@ -22,6 +27,8 @@ class Markdown:
     """Only blanks were read since the line began."""
     fence: str = ""
     """The characters that opened the fence we are in."""
+    effort: Effort = field(default_factory=Effort)
+    """A step is spent for each line that begins as a fence does; when it is over, nothing is read any more."""
     _run: str = ""  # backticks or tildes that may go on
     _begins: bool = False  # the run stands at the start of its line
     _info: bool = False  # on the line that opened the fence
@@ -42,23 +49,44 @@ class Markdown:
     def read(self, text: str) -> None:
         """Read a piece of canonical text."""
         index = self._go_on(text) if self._run else 0
-        while index < len(text):
+        while index < len(text) and self.effort.left > 0:
             if self.line_start:
                 index = self._line(text, index)
-                continue
-            found = _TOKEN.search(text, index)
-            stop = found.start() if found else len(text)
-            if self._closing and text[index:stop].strip():
-                self._closing = False
-            index = stop
-            if found and found[0] == "\n":
-                self._newline()
-                index += 1
-            elif found:
-                index = self._start_run(text, index)
+            elif self._info:
+                index = self._info_line(text, index)
+            else:
+                index = self._rest_of_line(text, index)
+
+    def _info_line(self, text: str, index: int) -> int:
+        """Read on behind what opened a fence; return how far it was read."""
+        found = _TOKEN.search(text, index)
+        if not found:
+            return len(text)
+        if found[0] == "`":
+            return self._start_run(text, found.start())
+        self._newline()
+        return found.end()
+
+    def _rest_of_line(self, text: str, index: int) -> int:
+        """Read the rest of a line, or as much of it as there is; return where the next one begins."""
+        end = text.find("\n", index)
+        rest = text[index:end] if end >= 0 else text[index:]
+        self._closing = self._closing and not rest.strip()
+        if end >= 0:  # what else the line holds ends with it
+            self._newline()
+            return end + 1
+        runs = _BACKTICKS.findall(rest)
+        going_on = rest.endswith("`")
+        if not self.fence and (len(runs) - going_on) % 2:
+            self._spans = not self._spans
+        if going_on:
+            self._run, self._begins = runs[-1], False
+        return len(text)
 
     def _line(self, text: str, index: int) -> int:
         """Read what begins a line; return where it ends."""
+        lines = _PLAIN_LINES.match(text, index)
+        index = lines.end() if lines else index
         indent = _INDENT.match(text, index)
         index = indent.end() if indent else index
         if index == len(text):
@@ -66,9 +94,6 @@ class Markdown:
         char = text[index]
         if char in _RUN:
             return self._start_run(text, index)
-        if char == "\n":
-            self._newline()
-            return index + 1
         self.text()
         self._quoted = char == ">" and not self.fence
         return index + 1
@@ -99,6 +124,7 @@ class Markdown:
         run, begins, self._run = self._run, self._begins, ""
         if not run:
             return
+        self.effort.left -= begins
         if self.fence and not self._info:
             self._closing = begins and run[0] == self.fence[0] and len(run) >= len(self.fence)
         elif self._info:

@@ -14,7 +14,7 @@ from troyproxy.leaks.table import Follow, Row, Sort, Tier
 _S, _X = Tier.SPECIAL, Tier.MARKUP
 
 _MARKERS: Final = (
-    ("F01", _X, Follow.NAME, ("<function=",)),
+    ("F01", _X, Follow.NAME, ("<function=", "(function=")),
     ("F02", _X, Follow.NAME, ("<function(",)),
     ("F02", _X, Follow.CALL, ("<function>",)),
     ("F03", _X, Follow.CALL, ("<tool_call>",)),
@@ -33,6 +33,11 @@ _MARKERS: Final = (
     ("F22", _S, Follow.CALL, ("<|open|>tools<|sep|>",)),
     ("F22", _S, Follow.NAME, ("<|open|>call tool=",)),
     ("F24", _X, Follow.CALL, ("<tool_calls:", "<tool_call:")),
+    # with attributes, or with nothing but a blank
+    ("F03", _X, Follow.CALL, ("<tool_call ",)),
+    ("F14", _X, Follow.CALL, ("<function_call ",)),
+    ("F15", _X, Follow.CALL, ("<tool_calls ",)),
+    ("F43", _X, Follow.CALL, ("<function_calls ",)),
     ("F25", _S, Follow.CALL, ("<minimax:tool_call>",)),
     ("F26", _S, Follow.CALL, ("]<]minimax[>[<tool_call>", "]<]minimax[>[ <tool_call>", "]<]minimax[>[\n<tool_call>")),
     ("F26", _S, Follow.NAME, ("]<]minimax[>[<invoke name=",)),
@@ -78,6 +83,7 @@ _ELEMENTS: Final = (
     *("tool_calls", "function_calls", "arg_values", "function_call", "param"),
 )
 _CLOSERS: Final = (
+    ("F03", _X, ("</tool_call >", "</tool_calls >", "</function_call >", "</function_calls >")),
     ("F05", _S, ("</seed:tool_call>",)),
     ("F09", _S, ("<|python_end|>",)),
     ("F13", _S, ("<|/tool_call|>",)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from troyproxy.leaks.effort import Effort
 from troyproxy.leaks.evidence import Position, Suspect
 from troyproxy.leaks.markdown import Markdown
 from troyproxy.leaks.table import Look, Row, Sort
@@ -22,6 +23,7 @@ class Prose:
     """All places are offsets into the content; *skip* = no call begins before it."""
 
     tables: Tables
+    effort: Effort = field(default_factory=Effort)
     at: int = 0
     skip: int = 0
     before: str = ""
@@ -33,15 +35,19 @@ class Prose:
     """An element of a call was opened somewhere: no closer is an orphan."""
     thought: bool = False
     """The thinking has ended once."""
-    markdown: Markdown = field(default_factory=Markdown)
+    markdown: Markdown = field(init=False)
     suspect: Suspect | None = None
     restart: bool = False
     """Thinking ended at *at*: the content starts again."""
 
+    def __post_init__(self) -> None:
+        """Begin."""
+        self.markdown = Markdown(effort=self.effort)
+
     def restarted(self, at: int) -> None:
         """The content starts (again) at *at*."""
         self.at, self.skip, self.restart, self.suspect = at, at, False, None
-        self.closers_at, self.closers, self.markdown = -1, 0, Markdown()
+        self.closers_at, self.closers, self.markdown = -1, 0, Markdown(effort=self.effort)
 
     def passed(self, text: str) -> None:
         """Text without any spelling has gone by."""
@@ -53,8 +59,8 @@ class Prose:
 
         Afterwards *suspect* or *restart* may be set: then reading has stopped there.
         """
-        index, end = self.at - base, len(canon)
-        while index < end and self.suspect is None and not self.restart:
+        index, end, effort = self.at - base, len(canon), self.effort
+        while index < end and self.suspect is None and not self.restart and effort.left > 0:
             found = self.tables.first.search(canon, index)
             stop = found.start() if found else end
             if stop > index:
@@ -81,6 +87,7 @@ class Prose:
         row = spelled(self.tables.prose, canon, index, raw)
         if row is Look.MORE:
             return index
+        self.effort.left -= 1
         self.opened = self.opened or is_element(canon, index)
         if not isinstance(row, Row):
             return self._character(index)

@@ -15,24 +15,24 @@ from collections.abc import Callable
 from typing import Final
 
 from troyproxy.leaks.asked import Asked
+from troyproxy.leaks.captured import Captured
 from troyproxy.leaks.confirming import Confirming, Say
+from troyproxy.leaks.effort import SUSPECT, Effort
+from troyproxy.leaks.ending import orphans, shell
 from troyproxy.leaks.evidence import Evidence, Position, Suspect
 from troyproxy.leaks.formats import canonical
 from troyproxy.leaks.held import Held
-from troyproxy.leaks.judging import Judge
-from troyproxy.leaks.lead import Turn, read_lead
-from troyproxy.leaks.openers import SECTION
+from troyproxy.leaks.judging import Judge, is_wanted
+from troyproxy.leaks.lead import Turn, read_classic, read_lead, read_thoughts
 from troyproxy.leaks.options import Options, Scope, Strictness
 from troyproxy.leaks.prose import Prose
-from troyproxy.leaks.table import Look, Row, Sort, Table, Tier
-from troyproxy.leaks.tables import CLASSIC, tables
-from troyproxy.leaks.tail import residue
+from troyproxy.leaks.table import Look, Row, Sort, Tier
+from troyproxy.leaks.tables import Ends, ends, tables
 
 __all__ = ["Evidence", "Position", "Scanner", "Tier", "scan"]
 
 _DEFAULT: Final = Options()
 _MOST_PASSED: Final = 1024  # pieces
-_NO_ENDS: Final = Table(())
 
 
 class Scanner:
@@ -41,37 +41,44 @@ class Scanner:
     def __init__(self, asked: Asked, options: Options = _DEFAULT) -> None:
         """*asked* is what the request told, *options* what the operator did."""
         self.leak: Evidence | None = None
-        self.overflowed = False
-        """More than `call_chars` were captured; the rest of the call is gone."""
-        self._asked, self._options, self._judge = asked, options, Judge(asked, options)
+        self.effort = Effort()
+        self._asked, self._options = asked, options
         self._tables = tables(options.extra_openers)
         self._first, self._firsts = self._tables.first, self._tables.firsts
-        self._held, self._prose = Held(), Prose(self._tables)
+        self._held, self._prose = Held(), Prose(self._tables, self.effort)
         self._classic = options.strictness is Strictness.MARKERS
         self._state: Callable[[Scanner, str], bool] = Scanner._markers if self._classic else Scanner._start
         self._lead_at = 0
-        self._ends = _NO_ENDS
+        self._ends: Ends  # of the state `_in_thoughts`
         self._call: Confirming  # of the state `_in_call`
-        self._captured: list[str] = []
-        self._captured_chars = 0
+        self._captured: Captured | None = None
         self._easy = False
         """Nothing is held, and only what `_first` finds can change anything."""
         self._clean = 0
         self._passed: list[str] = []
         """Clean text since then; prose reads it when it has to."""
+        self._tail = ""
+        """The end of the text, not read yet, where one of prose's spellings may begin; nothing else is held then."""
 
     @property
     def holding(self) -> bool:
         """Whether some text is undecided."""
-        return self.leak is None and len(self._held) > 0
+        return self.leak is None and (len(self._held) > 0 or bool(self._tail))
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether more than `call_chars` were captured; the rest of the call is gone."""
+        return self._captured is not None and self._captured.overflowed
 
     @property
     def captured(self) -> str:
         """The original text from the call's own beginning on, at most `call_chars` of it; empty without a leak."""
-        return "".join(self._captured)
+        return "" if self._captured is None else self._captured.text
 
     def feed(self, text: str) -> int:
         """Take the next piece of content; return how many characters of all the content are certainly clean."""
+        if (self._easy or self._tail) and self._state is Scanner._in_prose:
+            return self._glance(text)
         return self._clean if self.skim(text) else self._read(text)
 
     def skim(self, text: str) -> bool:
@@ -83,10 +90,7 @@ class Scanner:
                 if self._first.search(text):
                     return False
                 break
-        self._passed.append(text)
-        self._clean += len(text)
-        if len(self._passed) > _MOST_PASSED:
-            self._settle_passed()
+        self._pass(text)
         return True
 
     def finish(self, *, structured: bool = False) -> int:
@@ -94,31 +98,58 @@ class Scanner:
 
         Text that is fed afterwards is clean, or swallowed if there was a leak. Calling it twice does no harm.
         """
+        if self._tail:
+            tail, self._tail = self._tail, ""
+            self._read(tail)
         self._settle_passed()
         self._held.gather()
         if self.leak is None and len(self._held):
             self._settle(structured=structured)
         if self.leak is None:
             self._held.release(self._held.end)
-        self._state, self._easy, self._clean = Scanner._open, False, self._held.base
+        self._state, self._easy, self._clean = Scanner._open, False, self._held.gone
+        return self._clean
+
+    def _pass(self, text: str) -> None:
+        self._passed.append(text)
+        self._clean += len(text)
+        if len(self._passed) > _MOST_PASSED:
+            self._settle_passed()
+
+    def _glance(self, text: str) -> int:
+        """Take the next piece of prose when nothing but a tail is held: most of them come to nothing, as in HTML."""
+        if self._tail:
+            text, self._tail = self._tail + text, ""
+        found = self._first.search(text)
+        if found is None:
+            self._easy = True
+        elif found.end() < len(text):
+            return self._read(text)
+        else:
+            start = found.start()
+            text, self._tail, self._easy = text[:start], text[start:], False
+        if text:
+            self._pass(text)
         return self._clean
 
     def _read(self, text: str) -> int:
-        if self.leak is not None:
-            self._capture(text)
+        if self._captured is not None:
+            self._captured.take(text)
             return self._clean
         self._settle_passed()
         self._held.take(text)
         while self._state(self, text) and self.leak is None:
             text = ""
+            if self.effort.left <= 0:
+                self._state = Scanner._open
         idle = not len(self._held) and self.leak is None
         self._easy = idle and self._state in (Scanner._in_prose, Scanner._in_thoughts, Scanner._open)
-        self._clean = self._held.base
+        self._clean = self._held.gone
         return self._clean
 
     def _settle_passed(self) -> None:
         if text := canonical("".join(self._passed)):
-            self._held.base += len(text)
+            self._held.passed(len(text))
             if self._state is Scanner._in_prose:
                 self._prose.passed(text)
         self._passed = []
@@ -129,20 +160,18 @@ class Scanner:
         del text
         self._held.gather()
         self._held.release(self._held.end)
+        self._firsts = ()  # from here on one look is enough
         return False
 
     def _markers(self, text: str) -> bool:
         """The rule of the older guard: seven markers at the start, and no further check."""
         del text
-        held = self._held
-        held.gather()
-        index = len(held.canon) - len(held.canon.lstrip())
-        row = CLASSIC.at(held.canon, index)
-        near = index < self._options.header_chars
-        if row is Look.MORE and near:
+        self._held.gather()
+        found = read_classic(self._held.canon, self._options)
+        if found is Look.MORE:
             return False
-        if isinstance(row, Row) and near and self._options.looks_for(row.format):
-            self._leaked(Suspect(Position.START, 0, index, row, format=row.format))
+        if isinstance(found, Suspect):
+            self._leaked(found)
             return False
         self._state = Scanner._open
         return True
@@ -151,18 +180,19 @@ class Scanner:
         del text
         held = self._held
         held.gather()
+        held.trim()
         lead = read_lead(held.raw, held.canon, self._lead_at - held.base, held.base, self._tables)
         if lead.at >= self._options.header_chars:
             return self._to_prose(held.base)
         if lead.turn is Turn.WAIT:
             return False
         if lead.turn is Turn.THINK and lead.row is not None:
-            self._ends = Table((Row(lead.row.ends, Sort.THOUGHT), Row(SECTION, Sort.OPENER)))
+            self._ends = ends(lead.row.ends)
             self._release(held.base + lead.end)
             self._state = Scanner._in_thoughts
         elif lead.turn is Turn.THOUGHT and not self._prose.thought:
             self._thought(held.base + lead.end)
-        elif lead.suspect is not None and self._is_wanted(lead.suspect):
+        elif lead.suspect is not None and is_wanted(lead.suspect, self._asked):
             self._begin(lead.suspect)
         else:
             self._to_prose(held.base if lead.suspect is None else lead.suspect.at + 1)
@@ -172,24 +202,20 @@ class Scanner:
         del text
         held = self._held
         held.gather()
-        index = 0
-        while found := self._first.search(held.canon, index):
-            index = found.start()
-            row = self._ends.at(held.canon, index)
-            if isinstance(row, Row):
-                self._thought(held.base + index + (len(row.text) if row.sort is Sort.THOUGHT else 0))
-                return True
-            if row is Look.MORE:
-                break
-            index += 1
-        self._release(held.base + index if found else held.end)
-        return False
+        index, row = read_thoughts(held.canon, held.gone - held.base, self._ends, self.effort)
+        if isinstance(row, Row):
+            self._thought(held.base + index + (len(row.text) if row.sort is Sort.THOUGHT else 0))
+            return True
+        self._release(held.base + index)
+        return self.effort.left <= 0
 
     def _in_prose(self, text: str) -> bool:
         del text
         held = self._held
         held.gather()
         keep = self._prose.read(held.raw, held.canon, held.base)
+        if self.effort.left <= 0:
+            return True
         if self._prose.restart:
             self._thought(self._prose.at)
             return True
@@ -199,7 +225,7 @@ class Scanner:
             self._release(keep if self._prose.closers_at >= 0 else self._prose.at)
             return False
         self._release(suspect.begin)
-        if self._options.scope is Scope.ANYWHERE and self._is_wanted(suspect):
+        if self._options.scope is Scope.ANYWHERE and is_wanted(suspect, self._asked):
             self._begin(suspect)
         else:
             self._prose.skip = suspect.at + 1
@@ -223,14 +249,9 @@ class Scanner:
 
     # --- from state to state ---
 
-    def _is_wanted(self, suspect: Suspect) -> bool:
-        asked = self._asked
-        if suspect.row is None or suspect.fence:
-            return not (asked.only_special or (asked.json_answer and suspect.row is None))
-        return suspect.tier is Tier.SPECIAL or not asked.only_special
-
     def _begin(self, suspect: Suspect) -> None:
-        self._call = Confirming(suspect, self._judge, self._tables)
+        self.effort.spend(SUSPECT)
+        self._call = Confirming(suspect, Judge(self._asked, self._options, self.effort), self._tables)
         self._state = Scanner._in_call
 
     def _to_prose(self, skip: int) -> bool:
@@ -251,43 +272,21 @@ class Scanner:
 
     def _settle(self, *, structured: bool) -> None:
         if structured:
-            self._shell()
+            found = shell(self._held)
         elif self._state is Scanner._in_call:
-            if self._call.leaks(self._held):
-                self._leaked(self._call.suspect)
-        elif self._options.orphan_closers and not (self._classic or self._asked.only_special):
-            self._orphans()
+            found = self._call.suspect if self._call.leaks(self._held) else None
+        elif self._classic or self._asked.only_special:
+            found = None
+        else:
+            found = orphans(self._held, self._prose, self._options, started=self._state is not Scanner._start)
+        if found is not None:
+            self._leaked(found)
 
-    def _shell(self) -> None:
-        """Beside real calls, markers alone are what the server's parser left."""
-        row = residue(self._held.raw)
-        if row is not None:
-            self._leaked(Suspect(Position.START, self._held.base, self._held.base, row, format=row.format or "F03"))
-
-    def _orphans(self) -> None:
-        held, prose = self._held, self._prose
-        if self._state is Scanner._start:
-            prose.restarted(held.base)
-            prose.read(held.raw, held.canon, held.base)
-        prose.let_go(held.end)
-        wanted = self._options.scope is Scope.ANYWHERE and self._options.looks_for("orphan")
-        if wanted and prose.is_orphan:
-            self._leaked(Suspect(Position.ORPHAN, prose.closers_at, prose.closers_at, format="orphan"), Tier.MARKUP)
-
-    def _leaked(self, suspect: Suspect, tier: Tier | None = None) -> None:
-        found = suspect.evidence()
-        self.leak = Evidence(
-            found.format, tier or found.tier, found.position, found.name, found.declared, found.block_start
-        )
-        text = self._held.raw[suspect.at - self._held.base :]
-        self._held = Held(found.block_start)
-        self._capture(text)
-
-    def _capture(self, text: str) -> None:
-        room = self._options.call_chars - self._captured_chars
-        self.overflowed = self.overflowed or len(text) > room
-        self._captured.append(text[:room])
-        self._captured_chars += len(text[:room])
+    def _leaked(self, suspect: Suspect) -> None:
+        self.leak = suspect.evidence()
+        self._captured = Captured(self._options.call_chars)
+        self._captured.take(self._held.raw[suspect.at - self._held.base :])
+        self._held = Held(suspect.begin, gone=suspect.begin)
 
 
 def scan(text: str, asked: Asked, options: Options = _DEFAULT, *, structured: bool = False) -> Evidence | None:

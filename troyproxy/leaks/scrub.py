@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from troyproxy.leaks import openers
 from troyproxy.leaks.formats import canonical
 from troyproxy.leaks.table import Look, Row, Table, Tier
-
-_FIRST: Final = re.compile("[<\\[\\]\uff1c]")
+from troyproxy.leaks.tables import finder
 
 
 def _special() -> Iterator[Row]:
@@ -22,6 +20,7 @@ def _special() -> Iterator[Row]:
 
 
 _SPECIAL: Final = Table(_special())
+_FIRST: Final = finder(set(_SPECIAL.rows))
 
 
 class Scrub:

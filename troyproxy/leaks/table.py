@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -70,13 +71,36 @@ class Table:
         for row in rows:
             self.rows.setdefault(row.text, row)
         self.prefixes: Final = frozenset(text[:end] for text in self.rows for end in range(len(text)))
+        self._longest = max(map(len, self.rows), default=0)
+        self._pattern: re.Pattern[str] | None = None
 
     def at(self, canon: str, index: int) -> Row | Look:
-        """Return the row that stands at *index* of canonical text; MORE when the text ends inside of one."""
-        for end in range(index + 1, len(canon) + 1):
-            piece = canon[index:end]
-            if piece in self.rows:
-                return self.rows[piece]
-            if piece not in self.prefixes:
-                return Look.NO
-        return Look.MORE
+        """Return the row that stands at *index* of canonical text; MORE when the text ends inside of one.
+
+        It takes one look, however many rows there are and however long they are.
+        """
+        pattern = self._pattern
+        if pattern is None:  # most tables of a process are never asked
+            pattern = self._pattern = re.compile(_one_of(set(self.rows)))
+        if found := pattern.match(canon, index):
+            return self.rows[found[0]]
+        near = len(canon) - index < self._longest
+        return Look.MORE if near and canon[index:] in self.prefixes else Look.NO
+
+
+def _one_of(texts: set[str]) -> str:
+    """Return a pattern of the shortest of *texts* that stands there; what they have in common is looked at once."""
+    common = _common(texts)
+    rests = {text[len(common) :] for text in texts}
+    if "" in rests:
+        return re.escape(common)
+    firsts = sorted({rest[0] for rest in rests})
+    branches = "|".join(_one_of({rest for rest in rests if rest[0] == first}) for first in firsts)
+    return rf"{re.escape(common)}(?:{branches})"
+
+
+def _common(texts: set[str]) -> str:
+    """Return what all *texts* begin with."""
+    first, last = min(texts), max(texts)
+    end = next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
+    return first[:end]

@@ -50,9 +50,26 @@ _SIGN: Final = re.compile("[<\uff1c\\[\\]{(`]")
 _FAMILY: Final = re.compile(r"<[a-z][a-z0-9_]{0,10}:(?:(invoke name=)|(?:function_calls|tool_calls?|function_call)>)")
 _STEMS: Final = ("invoke name=", "function_calls>", "tool_call>", "tool_calls>", "function_call>")
 _FAMILY_HEAD: Final = re.compile(r"<[a-z][a-z0-9_]{0,10}(?::([a-z_= ]{0,14}))?")
-_FOREIGN: Final = "[<\uff1c][A-Za-z][A-Za-z0-9_\u2581]{0,10}(?:\\Z|:(?:\\Z|[iftIFT]))"
+_FOREIGN: Final = "[A-Za-z][A-Za-z0-9_\u2581]{0,10}(?::(?:[iftIFT]|\\Z)|\\Z)"
 _DEPTH: Final = 5  # characters of a spelling after which the search in prose stops and the table is asked
 _ELEMENTS: Final = ("<invoke", "<function", "<tool_call", "<parameter", "<arg_value")
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """What ends one think block, and what finds where it may begin in canonical text."""
+
+    table: Table
+    first: re.Pattern[str]
+
+
+@lru_cache(maxsize=32)
+def ends(text: str) -> Ends:
+    """Return what ends a think block that *text* closes."""
+    return Ends(
+        Table((Row(text, Sort.THOUGHT), Row(openers.SECTION, Sort.OPENER))),
+        finder({text, openers.SECTION}),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +98,7 @@ def tables(extra_openers: tuple[str, ...] = ()) -> Tables:
     return Tables(
         prose=Table(rows),
         lead=Table((*rows, *openers.leading(), *openers.roles())),
-        first=_finder({row.text for row in rows}),
+        first=finder({row.text for row in rows}, _FOREIGN),
         firsts=tuple(sorted({first for row in rows for first in spellings(row.text[0])} | spellings("<"))),
     )
 
@@ -94,22 +111,37 @@ def is_unsigned(text: str) -> bool:
     return _SIGN.search(text) is None
 
 
-def _finder(texts: set[str]) -> re.Pattern[str]:
-    """Return what finds, in text of any spelling, the beginning of one of *texts*, even one cut by the text's end."""
-    return re.compile(rf"{_branches({text[:_DEPTH] for text in texts})}|{_FOREIGN}")
+def finder(texts: set[str], foreign: str = "") -> re.Pattern[str]:
+    """Return what finds, in text of any spelling, the beginning of one of *texts*, even one cut by the text's end.
 
-
-def _branches(texts: set[str]) -> str:
+    One set of characters stands first, and another one second: nearly all text is gone over by these.
+    """
     firsts = sorted({text[0] for text in texts})
-    return "|".join(_any_of(first) + _rest({text[1:] for text in texts if text[0] == first}) for first in firsts)
+    rests = {first: {text[1:_DEPTH] for text in texts if text[0] == first} for first in firsts}
+    near = _near(set().union(*rests.values()), foreign)
+    branches = [f"(?<={_any_of(first)}){_near(rest)}{_rest(rest)}" for first, rest in rests.items()]
+    if foreign:
+        branches.append(f"(?<={_any_of('<')}){foreign}")
+    return re.compile(f"{_any_of(*firsts)}{near}(?:{'|'.join(branches)})")
+
+
+def _near(rests: set[str], foreign: str = "") -> str:
+    """Return what looks one character ahead, if that helps."""
+    letters = "A-Za-z" if foreign else ""
+    seconds = {rest[:1] for rest in rests}
+    return "" if "" in seconds or len(seconds) == 1 else f"(?![^{letters}{_any_of(*seconds)[1:]})"
 
 
 def _rest(texts: set[str]) -> str:
-    return "" if "" in texts else rf"(?:\Z|{_branches(texts)})"
+    if "" in texts:
+        return ""
+    firsts = sorted({text[0] for text in texts})
+    branches = (_any_of(first) + _rest({text[1:] for text in texts if text[0] == first}) for first in firsts)
+    return rf"(?:{'|'.join(branches)}|\Z)"
 
 
-def _any_of(character: str) -> str:
-    return "[" + re.escape("".join(sorted(spellings(character)))) + "]"
+def _any_of(*characters: str) -> str:
+    return "[" + re.escape("".join(sorted({spelling for each in characters for spelling in spellings(each)}))) + "]"
 
 
 def spelled(table: Table, canon: str, index: int, raw: str) -> Row | Look:

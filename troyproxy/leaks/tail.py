@@ -6,8 +6,10 @@ explained" from "leaked".
 
 from __future__ import annotations
 
+from typing import Final
+
 from troyproxy.leaks.formats import canonical
-from troyproxy.leaks.heads import read_head, skip_blanks, skip_suffix
+from troyproxy.leaks.heads import read_head, skip_blanks, skip_suffix, tag_end
 from troyproxy.leaks.table import Look, Row, Sort
 from troyproxy.leaks.tables import TAIL, spelled
 
@@ -21,7 +23,10 @@ def tail_fits(raw: str, canon: str, index: int) -> bool:
         row = spelled(TAIL, canon, index, raw)
         if not isinstance(row, Row):
             return row is Look.MORE
-        index += len(row.text)
+        behind = tag_end(canon, index, row.text)
+        if isinstance(behind, Look):
+            return behind is Look.MORE
+        index = behind
         if row.sort is Sort.RESULT:
             return True
         if row.sort is Sort.OPENER:
@@ -41,8 +46,10 @@ def residue(raw: str) -> Row | None:
         row = spelled(TAIL, canon, index, raw)
         if not isinstance(row, Row):
             return first or _stem(canon, index) if _stem(canon, index) else None
-        first = first or row
-        index = skip_blanks(canon, index + len(row.text))
+        first, behind = first or row, tag_end(canon, index, row.text)
+        if isinstance(behind, Look):
+            return first if behind is Look.MORE else None
+        index = skip_blanks(canon, behind)
     return first
 
 
@@ -55,8 +62,12 @@ def _stem(canon: str, index: int) -> Row | None:
 
 def without_stops(text: str) -> str:
     """Return *text* without blanks and stop tokens at its end."""
-    stops = tuple(row.text for row in TAIL.rows.values() if row.sort is Sort.STOP)
-    text = text.rstrip()
-    while stop := next((stop for stop in stops if canonical(text[-len(stop) :]) == stop), ""):
-        text = text[: -len(stop)].rstrip()
-    return text
+    canon, end = canonical(text), len(text.rstrip())
+    while stop := next((stop for stop in _STOPS if canon.endswith(stop, 0, end)), ""):
+        end -= len(stop)
+        while end and text[end - 1].isspace():
+            end -= 1
+    return text[:end]
+
+
+_STOPS: Final = tuple(row.text for row in TAIL.rows.values() if row.sort is Sort.STOP)

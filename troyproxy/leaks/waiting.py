@@ -54,7 +54,7 @@ class HeldText(msgspec.Struct, Generic[T]):
     """One that brings nothing but text, in one choice: it is decoded only to be edited."""
 
     item: T
-    load: Callable[[], Event]
+    load: Callable[[T], Event]
     size: int
     watch: ChoiceWatch
     index: int

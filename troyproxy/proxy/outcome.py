@@ -74,6 +74,8 @@ class Broken(msgspec.Struct, frozen=True):
     usage: Usage | None = None
     message: str = ""
     """The upstream's own words, for failures without an HTTP answer of their own."""
+    left: bytes = b""
+    """The whole answer that was left for another member, since its tool call leaked."""
 
 
 class Served(msgspec.Struct, frozen=True):

@@ -26,11 +26,11 @@ GROQ: Final = "tool_use_failed"
 
 
 class Rescuer:
-    """Keeps the latest refusal of one walk that may hold a call."""
+    """Keeps the refusals of one walk that may hold a call, and the answers that were left since theirs leaked."""
 
     def __init__(self, gear: Gear, call: Call, client: Client) -> None:
         self._gear, self._call, self._client = gear, call, client
-        self._kept: tuple[Target, Broken, str] | None = None
+        self._kept: list[tuple[Target, Broken, str]] = []
 
     def failed(self, target: Target, broken: Broken, verdict: Verdict) -> None:
         """Note a failed attempt, and count it where its tool call leaked and nobody has counted it."""
@@ -40,18 +40,21 @@ class Rescuer:
         if not ledger.attempts[-1].leak:
             self._note(target, _form(body), LeakAction.FAILED_OVER if target.can_reject else LeakAction.OBSERVED)
         if body:
-            self._kept = (target, broken, ledger.attempts[-1].leak.partition(";")[0])
+            self._kept.append((target, broken, ledger.attempts[-1].leak.partition(";")[0]))
 
     async def serve(self) -> bool:
-        """Answer with the rescued call; False when there is none. Raises ClientGone."""
-        if self._kept is None or self._call.rescue is None:
+        """Answer with the rescued call, the latest that there is; False when there is none. Raises ClientGone."""
+        rescue = self._call.rescue
+        if rescue is None:
             return False
-        target, broken, form = self._kept
-        repair = self._call.rescue(target.provider.id, _decoded(_body_of(broken)))
-        if repair is None:
-            return False
+        for target, broken, form in reversed(self._kept):
+            if (repair := rescue(target.provider.id, _decoded(_body_of(broken)))) is not None:
+                await self._answer(target, broken.usage or self._estimate(repair), repair, form)
+                return True
+        return False
+
+    async def _answer(self, target: Target, usage: Usage, repair: Repair, form: str) -> None:
         self._note(target, form, LeakAction.REPAIRED)
-        usage = broken.usage or self._estimate(repair)
         ledger = self._call.ledger
         ledger.serve_late(target.provider.id, target.candidate.model, target.account.name, usage)
         head = commit_headers(self._call, self._gear.policy, ())
@@ -60,7 +63,6 @@ class Rescuer:
             await self._client.frames([*map(_frame, self._chunks(target, repair, usage)), _DONE], more=False)
         else:
             await self._client.whole(OK, head, json.encode(self._completion(target, repair, usage)))
-        return True
 
     def _note(self, target: Target, form: str, action: LeakAction) -> None:
         provider, model = target.provider.id, target.candidate.model
@@ -109,7 +111,7 @@ def _form(body: bytes) -> str:
 
 
 def _body_of(broken: Broken) -> bytes:
-    return broken.answer.body if broken.answer is not None else broken.failure.body
+    return broken.left or (broken.answer.body if broken.answer is not None else broken.failure.body)
 
 
 def _frame(event: dict[str, object]) -> Frame:

@@ -39,8 +39,11 @@ class Setbacks:
             self._gear.observer.failed_over(Failover(self._call.combo_name, before, target.provider.id, error_class))
 
     async def stop(self) -> None:
-        """Answer with the latest failure, which another target would only repeat. Raises ClientGone."""
-        if self._last is not None:
+        """Answer with the latest failure, which another target would only repeat. Raises ClientGone.
+
+        A call that can be rescued is better: whoever made it had nothing against the request.
+        """
+        if self._last is not None and not await self._rescuer.serve():
             target, broken = self._last
             await self._ending.stopped(broken, target, self._verdicts[-1])
 

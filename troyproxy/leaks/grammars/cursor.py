@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+from troyproxy.leaks.effort import Effort
 from troyproxy.leaks.names import begins_name, spelling
 
 BLANKS: Final = re.compile(r"\s*+")
@@ -47,11 +48,18 @@ class Cursor:
     marked: bool = False  # a marker was read: names need not be declared to be believed
     whole: int = 0  # behind the last call of a list that is not over yet
     open: bool = False  # what was opened last has a closer, and it has not come yet
+    effort: Effort = field(default_factory=Effort)
 
     @property
     def ended(self) -> bool:
         """Whether nothing is left."""
         return self.at >= len(self.text)
+
+    def step(self, steps: int = 1) -> None:
+        """Count a part of a call; raise NotThis when the effort is over."""
+        self.effort.left -= steps
+        if self.effort.left <= 0:
+            raise NotThis
 
     @property
     def char(self) -> str:

@@ -1,5 +1,6 @@
-"""Calls written as elements: ``<function=N>``, ``<function(N)>``, ``<function name="N">``, ``<PREFIX invoke name="N">``
-with JSON or ``<parameter…>`` / ``<param…>`` inside (formats F01, F02, F04, F05, F19, F20, F25, F27, F41-F44).
+"""Calls written as elements: ``<function=N>``, ``(function=N>``, ``<function(N)>``, ``<function name="N">``,
+``<PREFIX invoke name="N">`` with JSON or ``<parameter…>`` / ``<param…>`` inside (formats F01, F02, F04, F05, F19, F20,
+F25, F27, F41-F44).
 
 One grammar for all prefixes and mixtures. Values are raw: no entities; only ``<param>`` knows CDATA.
 """
@@ -15,12 +16,13 @@ from troyproxy.leaks.grammars.json_text import decoded, read_object
 from troyproxy.leaks.grammars.tokens import CLOSER, OPENER, PREFIX, STOP, cut_tag, cut_token
 from troyproxy.leaks.grammars.values import goes_on, over_blanks, read_value, without_line_ends
 
-HEAD: Final = re.compile(rf"<{PREFIX}(?:function|invoke)(?=[\s=(>])")
+HEAD: Final = re.compile(rf"(?:<{PREFIX}|\((?=function=))(?:function|invoke)(?=[\s=(>])")
 _NAMED_BY: Final = re.compile(r"\s*(?:=|\(|name\s*=)\s*")
 _CUT_NAMED_BY: Final = re.compile(r"\s*+(?:(?:n(?:a(?:me?)?)?)?\s*|(?:=|\(|name\s*=)\s*[\"']?)\Z")
 _NAME: Final = re.compile(r"[\"']?(?P<name>[^\s\"'<>(){}|/,]{1,128})[\"'|]{0,2}")
 _HEAD_END: Final = re.compile(r"[\s,]*\)?\s*(?P<shut>/?>)?\s*\(?\s*")
 _JSON_END: Final = re.compile(r"\s*\)?\s*>?")
+_BRACKET_END: Final = re.compile(r"\s*(?:</function>\s*)?\)")
 _END: Final = re.compile(rf"</{PREFIX}(?:function|invoke)>")
 _PARAMETER: Final = re.compile(
     rf"<{PREFIX}(?P<kind>parameter|param)(?:\s*+=\s*+|\s++name\s*+=\s*+)[\"']?(?P<key>[^\"'<>|\n]{{1,128}}?)[\"'|\s]{{0,8}}"
@@ -29,6 +31,7 @@ _PARAMETER: Final = re.compile(
 _PARAMETER_END: Final = re.compile(rf"</{PREFIX}(?:parameter|param)>")
 _VALUE_ENDS: Final = re.compile(f"(?P<close>{_PARAMETER_END.pattern})|(?P<end>{_END.pattern})|<{PREFIX}param")
 _CDATA: Final = re.compile(r"\s*<!\[cdata\[")
+_NO_END: Final = re.compile("")
 _LEGACY_NAME: Final = re.compile(r"[^\s<>]{1,128}")
 _LEGACY_KEY: Final = re.compile(r"<(?P<key>[^\s<>/\"'=]{1,128})>")
 _LEGACY_END: Final = re.compile(r"</parameters>\s*")
@@ -46,6 +49,7 @@ class _Parameters:
 
 def element(cursor: Cursor, calls: list[TextCall]) -> None:
     """One element that is a call."""
+    in_bracket = cursor.char == "("
     if cursor.match(HEAD) is None:
         raise TextEnded if cut_token(cursor.canon, cursor.at) else NotThis
     cursor.marked = True
@@ -57,17 +61,30 @@ def element(cursor: Cursor, calls: list[TextCall]) -> None:
     cursor.need(_NAMED_BY)
     name = cursor.original(cursor.need(_NAME), "name")
     shut = cursor.need(_HEAD_END)["shut"] or ""
-    calls.append(_body(cursor, cursor.named(name), shut))
+    if not in_bracket:
+        calls.append(_body(cursor, cursor.named(name), shut))
+    elif shut == ">" or cursor.ended:
+        calls.append(_bracketed(cursor, cursor.named(name), shut))
+    else:
+        raise NotThis
 
 
-def _body(cursor: Cursor, name: str, shut: str) -> TextCall:
+def _bracketed(cursor: Cursor, name: str, shut: str) -> TextCall:
+    """``(function=N>{…}</function>)``, of which either end may be missing."""
+    call = _body(cursor, name, shut, _NO_END)
+    if cursor.match(_BRACKET_END):
+        cursor.close()
+    return call
+
+
+def _body(cursor: Cursor, name: str, shut: str, json_end: re.Pattern[str] = _JSON_END) -> TextCall:
     if shut == "/>":
         cursor.close()
         return TextCall(name, {})
     if cursor.char == "{":
         arguments = read_object(cursor)
         cursor.open = True
-        cursor.match(_JSON_END)
+        cursor.match(json_end)
         return TextCall(name, arguments)
     if not shut:
         raise NotThis
@@ -80,6 +97,7 @@ def _body(cursor: Cursor, name: str, shut: str) -> TextCall:
 def _parameters(cursor: Cursor) -> _Parameters:
     read = _Parameters()
     while True:
+        cursor.step()
         cursor.blanks()
         opened = cursor.match(_PARAMETER)
         if opened:
@@ -114,6 +132,7 @@ def _raw(cursor: Cursor, read: _Parameters) -> str:
     """A raw value: up to a closer behind which the markup goes on, else to what shows that the closer was lost."""
     start = cursor.at
     for end in _VALUE_ENDS.finditer(cursor.canon, start):
+        cursor.step()
         if end["close"] and goes_on(cursor.canon, end.end(), _PARAMETER, HEAD):
             cursor.at = end.end()
         elif end["close"] or not _shows_loss(cursor, start, end):
@@ -166,6 +185,7 @@ def _legacy(cursor: Cursor) -> TextCall:
     _tags(cursor, "</tool_name>", "<parameters>")
     values: dict[str, object] = {}
     while not cursor.match(_LEGACY_END):
+        cursor.step()
         opened = _need(cursor, _LEGACY_KEY)
         key = cursor.original(opened, "key")
         closer = re.compile(rf"</{re.escape(opened['key'])}>")

@@ -50,11 +50,16 @@ class Gap:
         if started and not self.opened and cut_closer(cursor.canon, cursor.at):
             self.end = cursor.at = len(cursor.text)
             return False
+        if cursor.canon.endswith("(", cursor.at) and cursor.at == len(cursor.canon) - 1:
+            return self.opened or not started  # behind a call it may be anything
         return cut_token(cursor.canon, cursor.at) or any(begins(text, cursor.canon, cursor.at) for text in self._extra)
 
     def _step(self, *, started: bool) -> bool:
         """Go over one piece; return whether there was one."""
         cursor, before = self._cursor, self._cursor.at
+        cursor.effort.spend(1)
+        if cursor.effort.over:
+            return False
         cursor.match(_SEPARATORS if started and not self.opened else BLANKS)
         if cursor.at > before:
             return True

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from troyproxy.leaks.effort import CALL
 from troyproxy.leaks.grammars.cursor import Cursor, NotThis, TextCall
 from troyproxy.leaks.grammars.json_text import json_value_in, read_object
 from troyproxy.leaks.names import is_declared
@@ -25,6 +26,7 @@ def json_array(cursor: Cursor, calls: list[TextCall]) -> None:
     cursor.expect("[")
     outside = cursor.open
     while True:
+        cursor.step(CALL)
         cursor.blanks()
         calls.extend(_calls_of(read_object(cursor), cursor))
         cursor.whole = cursor.at

@@ -7,10 +7,12 @@ import math
 import re
 from typing import Final
 
+from troyproxy.leaks.effort import Effort
 from troyproxy.leaks.grammars.cursor import Cursor, NotThis, TextEnded
 
 MAX_DEPTH: Final = 64
-_MARKS: Final = re.compile(r'"(?:[^"\\]++|\\.)*+(?P<closed>")?|[{}\[\]]', re.DOTALL)
+_MARK: Final = re.compile(r'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+(["{}\[\]])', re.DOTALL)
+"""The next bracket outside of strings; a quotation mark there begins a string that does not end."""
 _CLOSES: Final = {"{": "}", "[": "]"}
 
 
@@ -39,22 +41,23 @@ _DECODER: Final = json.JSONDecoder(
 )
 
 
-def json_end(text: str, at: int) -> int:
+def json_end(text: str, at: int, effort: Effort | None = None) -> int:
     """Return the end of the object or array that begins at *at*; raise TextEnded or NotThis."""
     awaited: list[str] = []
-    for mark in _MARKS.finditer(text, at):
-        token = mark.group()
-        if token[0] == '"':
-            if not mark["closed"]:
-                break
-        elif token in _CLOSES:
+    effort = effort or Effort()
+    while (mark := _MARK.match(text, at)) and mark[1] != '"':
+        effort.left -= 1
+        token, at = mark[1], mark.end()
+        if effort.left <= 0:
+            raise NotThis
+        if token in _CLOSES:
             awaited.append(_CLOSES[token])
             if len(awaited) > MAX_DEPTH:
                 raise NotThis
         elif token != awaited.pop():
             raise NotThis
         elif not awaited:
-            return mark.end()
+            return at
     raise TextEnded
 
 
@@ -77,7 +80,7 @@ def read_object(cursor: Cursor) -> dict[str, object]:
     if cursor.char != "{":
         raise NotThis
     _check_first_key(cursor)
-    end = json_end(cursor.text, cursor.at)
+    end = json_end(cursor.text, cursor.at, cursor.effort)
     try:
         value: dict[str, object] = _DECODER.decode(cursor.text[cursor.at : end])
     except ValueError as exc:

@@ -22,6 +22,7 @@ def read_pairs(cursor: Cursor) -> dict[str, object]:
     """Go over keys and values up to the call's closer; the next call or a stop token closes it too."""
     values: dict[str, object] = {}
     while True:
+        cursor.step()
         cursor.blanks()
         if cursor.match(KEY):
             key = _key(cursor)

@@ -25,6 +25,7 @@ def channel_call(cursor: Cursor, calls: list[TextCall]) -> None:
     arguments: dict[str, object] = {}
     cursor.blanks()
     while not cursor.take(_CALL_END):
+        cursor.step()
         cursor.expect(_OPEN)
         given = _attributes(cursor, _ARGUMENT)
         arguments.setdefault(given.get("key", ""), _value(cursor, given.get("type")))

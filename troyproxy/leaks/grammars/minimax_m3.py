@@ -36,6 +36,7 @@ def nested_invoke(cursor: Cursor, calls: list[TextCall]) -> None:
 
 
 def _element(cursor: Cursor, depth: int) -> tuple[str, Nested]:
+    cursor.step()
     opened = _need(cursor, _TAG)
     if opened["end"] or depth > MAX_DEPTH:
         raise NotThis

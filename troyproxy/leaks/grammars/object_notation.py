@@ -10,6 +10,7 @@ from troyproxy.leaks.grammars.cursor import Cursor, NotThis, TextCall, TextEnded
 from troyproxy.leaks.grammars.json_text import decoded
 
 MAX_DEPTH: Final = 32
+_VALUE: Final = 4  # steps that a key and its value are worth
 _NAME: Final = re.compile(r"[\w.:-]{1,128}")
 _KEY: Final = re.compile(r"(?P<quote>[\"']?)(?P<key>[\w.$-]{1,128})(?P=quote)\s*(?=:|\Z)")
 _DELIMITERS: Final = (("<escape>", "<escape>"), ('<|"|>', '<|"|>'))
@@ -69,6 +70,7 @@ class _Reader:
             cursor.blanks()
 
     def _value(self, depth: int) -> object:
+        self._cursor.step(_VALUE)
         self._cursor.blanks()
         match self._cursor.char:
             case "{":

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from troyproxy.leaks.effort import CALL
 from troyproxy.leaks.grammars.cursor import Cursor, NotThis, TextCall
 from troyproxy.leaks.grammars.python_text import read_arguments
 
@@ -19,6 +20,7 @@ def python_list(cursor: Cursor, calls: list[TextCall]) -> None:
     cursor.expect("[")
     outside = cursor.open
     while True:
+        cursor.step(CALL)
         cursor.blanks()
         calls.append(_call(cursor))
         cursor.whole = cursor.at

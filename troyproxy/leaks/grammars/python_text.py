@@ -55,6 +55,7 @@ def read_arguments(cursor: Cursor) -> dict[str, object]:
     """Go over ``K=V, …)``, closing parenthesis included, and return the arguments."""
     read, start = _Arguments(), cursor.at
     while read.awaited:
+        cursor.step()
         token = _TOKEN.match(cursor.text, cursor.at)
         if token is None:
             raise TextEnded if cursor.ended else NotThis

@@ -24,6 +24,7 @@ def read_value(cursor: Cursor, closer: re.Pattern[str], follow: re.Pattern[str])
     """Go over a value and its *closer*, and return it without the one newline templates put at each side."""
     start = cursor.at
     for end in closer.finditer(cursor.canon, start):
+        cursor.step()
         if goes_on(cursor.canon, end.end(), follow):
             cursor.at = end.end()
             return without_line_ends(cursor.text[start : end.start()])
