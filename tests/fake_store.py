@@ -171,6 +171,8 @@ class FakeControl:
     def __init__(self) -> None:
         self.at = 0
         self.down = False
+        self.now = 0.0
+        """When the next event is published: long ago, unless a test says otherwise."""
         self.events: list[ControlEvent] = []
 
     async def revision(self) -> int:
@@ -185,13 +187,13 @@ class FakeControl:
     async def publish(self, kind: str, payload: Mapping[str, object]) -> int:
         if self.down:
             raise StoreUnavailable("down")
-        self.events.append(ControlEvent(len(self.events) + 1, 0.0, kind, payload))
+        self.events.append(ControlEvent(len(self.events) + 1, self.now, kind, payload))
         return await self.bump()
 
-    async def newest(self) -> int:
+    async def newest(self, before: float) -> int:
         if self.down:
             raise StoreUnavailable("down")
-        return len(self.events)
+        return max((event.id for event in self.events if event.at < before), default=0)
 
     async def since(self, event_id: int) -> list[ControlEvent]:
         return self.events[event_id : event_id + 2]

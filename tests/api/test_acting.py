@@ -253,7 +253,7 @@ async def test_the_bytes_of_an_odd_request_survive_explaining(house: House) -> N
 
 
 async def test_a_clearing_is_told_to_the_other_processes(house: House) -> None:
-    before = await house.store.control.newest()
+    before = await house.store.control.newest(house.clock.now() + 1)
     await house.post("/api/cooldowns/clear", {"provider": "demo"})
     [event] = await house.store.control.since(before)
     assert (event.kind, event.payload["provider"], event.payload["at"]) == ("clear", "demo", house.clock.now())

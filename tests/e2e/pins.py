@@ -6,6 +6,7 @@ import http.client
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from typing import Any
 
 from tests.e2e.client import CLIENT_S, Response
 from tests.e2e.gateway import ADMIN, CHAT, KEY, Gateway, chat
@@ -37,9 +38,14 @@ class Pin:
         """Ask *model*."""
         return self.ask("POST", CHAT, chat(model), token=token)
 
+    def status(self) -> dict[str, Any]:
+        """Return ``/api/status``."""
+        value: dict[str, Any] = self.admin("GET", "/api/status").json()
+        return value
+
     def cooldowns(self, model: str) -> list[Mapping[str, object]]:
         """Return the locks of *model* that this worker knows."""
-        return [lock for lock in self.admin("GET", "/api/status").json()["cooldowns"] if lock["model"] == model]
+        return [lock for lock in self.status()["cooldowns"] if lock["model"] == model]
 
     def close(self) -> None:
         """Hang up."""

@@ -220,6 +220,19 @@ def test_a_clearing_reaches_every_worker(upstreams: Upstreams, crew: list[Pin]) 
     assert upstreams.requests("alpha", model="cleared") != []
 
 
+def test_the_worker_that_cleared_forgets_nothing_that_failed_since(upstreams: Upstreams, crew: list[Pin]) -> None:
+    """It reads its own order back within half a second."""
+    upstreams.script("alpha", error(500), model="failing")
+    pin = crew[0]
+    before = pin.status()["config"]["revision"]
+    assert pin.admin("POST", "/api/cooldowns/clear", {"provider": "alpha"}).status == 200
+    for _ in range(2):
+        assert pin.chat("alpha/failing").status == 500
+    until(lambda: pin.status()["config"]["revision"] > before)
+    assert pin.chat("alpha/failing").status == 500
+    assert [each["state"] for each in pin.status()["circuits"] if each["model"] == "failing"] == ["open"]
+
+
 def test_the_start_says_once_what_the_workers_do_not_share(gateway: Gateway) -> None:
     assert said(gateway, "4 workers serve, each with cooldowns and circuits of its own") == 1
 

@@ -14,7 +14,7 @@ from troyproxy.errors import ConfigError, StoreUnavailable
 from troyproxy.proxy.health import HealthKeeper
 from troyproxy.proxy.life import UNREAD, Life
 from troyproxy.proxy.snapshots import SnapshotKeeper
-from troyproxy.resilience.events import CircuitOpened
+from troyproxy.resilience.events import CircuitOpened, Event
 from troyproxy.resilience.health import HealthPolicy
 
 pytestmark = pytest.mark.anyio
@@ -66,6 +66,25 @@ async def test_a_start_brings_everything_up(house: House) -> None:
     await settle()
     assert (house.life.started, house.store.running, house.working) == (True, ["start"], 1)
     await house.life.stop()
+
+
+async def test_what_is_ordered_is_noted_before_the_journal_is_read(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+
+    async def begin() -> None:
+        done.append("orders")
+
+    async def replay() -> list[Event]:
+        done.append("journal")
+        return []
+
+    monkeypatch.setattr(house.snapshots, "begin", begin)
+    monkeypatch.setattr(house.store.events, "replay", replay)
+    await house.life.start()
+    await house.life.stop()
+    assert done[:2] == ["orders", "journal"]
 
 
 async def test_starting_twice_at_once_starts_once(house: House) -> None:

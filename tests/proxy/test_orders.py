@@ -10,12 +10,14 @@ from tests.fake_store import FakeControl
 from tests.fakes import FakeClock, FakeEventLog, FakeObserver, settle
 from tests.proxy.rig import ALPHA, snapshot
 from troyproxy.catalog.snapshot import Snapshot
+from troyproxy.errors import StoreUnavailable
 from troyproxy.proxy.health import HealthKeeper
-from troyproxy.proxy.orders import CLEAR, Orders
+from troyproxy.proxy.orders import CLEAR, RECENT_S, Orders
 from troyproxy.proxy.policy import health_policy
 from troyproxy.proxy.snapshots import POLL_S, SnapshotKeeper
 from troyproxy.resilience.classes import ErrorClass, Scope
-from troyproxy.resilience.events import CircuitClosed, Cleared, Failed, to_record
+from troyproxy.resilience.events import CircuitClosed, Cleared, Event, Failed, to_record
+from troyproxy.resilience.health import breaker_of
 from troyproxy.settings.values import Settings
 
 pytestmark = pytest.mark.anyio
@@ -51,6 +53,17 @@ class Process:
                 started_at=now,
             )
         )
+
+    def fail(self) -> None:
+        """Count a failure of the target."""
+        now, transient = self.clock.now(), ErrorClass.TRANSIENT
+        failed = Failed(now, "alpha", "m1", "alpha#A", transient, None, None, False, Scope.NONE, now, counts=True)
+        self.health.record(failed)
+
+    @property
+    def counted(self) -> int:
+        """How many failures of the target are counted."""
+        return sum(bucket.failed for bucket in breaker_of(self.health.state, "alpha", "m1").window)
 
     @property
     def locked(self) -> bool:
@@ -108,6 +121,70 @@ async def test_an_order_is_carried_out_once(processes: list[Process]) -> None:
     other.lock()
     await other.orders.catch_up(revision)
     assert other.locked
+
+
+async def test_the_process_that_cleared_does_not_clear_again_when_it_reads_its_own_order(
+    processes: list[Process],
+) -> None:
+    giver, heard = processes[0], list[Event]()
+    await giver.orders.begin()
+    giver.health.watch(heard.append)
+    revision = await giver.orders.clear(giver.health.clear())
+    giver.fail()
+    await giver.orders.catch_up(revision)
+    assert (giver.counted, [type(event) for event in heard]) == (1, [Cleared, Failed])
+
+
+async def test_what_was_counted_elsewhere_after_the_clearing_stays(processes: list[Process]) -> None:
+    giver, other, _ = processes
+    await other.orders.begin()
+    other.fail()
+    revision = await giver.orders.clear(giver.health.clear())
+    other.clock.move(1.5)
+    other.fail()
+    await other.orders.catch_up(revision)
+    assert other.counted == 1
+
+
+async def test_a_clearing_that_the_other_instances_told_of_already_is_carried_out_once(
+    processes: list[Process],
+) -> None:
+    giver, other, _ = processes
+    heard = list[Event]()
+    await other.orders.begin()
+    other.health.watch(heard.append)
+    cleared = giver.health.clear()
+    other.health.hear(cleared)
+    await other.orders.catch_up(await giver.orders.clear(cleared))
+    assert heard == [cleared]
+
+
+async def test_what_was_ordered_just_before_the_start_is_carried_out_too(
+    control: FakeControl, processes: list[Process]
+) -> None:
+    """Its journal row may have been on its way while the starting process read the journal."""
+    giver, starting, _ = processes
+    starting.lock()
+    for age_s in (RECENT_S + 1, RECENT_S - 1):
+        control.now = starting.clock.now() - age_s
+        revision = await giver.orders.clear(giver.health.clear())
+    await starting.orders.catch_up(revision)
+    assert not starting.locked
+
+
+async def test_a_process_that_waited_for_the_database_hears_what_was_ordered_meanwhile(
+    control: FakeControl, processes: list[Process]
+) -> None:
+    giver, waiting, _ = processes
+    control.down = True
+    with pytest.raises(StoreUnavailable):
+        await waiting.orders.begin()
+    waiting.lock()
+    control.down, control.now = False, waiting.clock.now()
+    revision = await giver.orders.clear(giver.health.clear())
+    waiting.clock.move(600.0)
+    await waiting.orders.catch_up(revision)
+    assert not waiting.locked
 
 
 async def test_an_order_from_before_the_start_is_left_alone(processes: list[Process]) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given
 
 from troyproxy.accounting.finished import Finished
 from troyproxy.accounting.past import AccountSum
@@ -78,6 +80,47 @@ def test_what_was_said_of_other_buckets_stays(desk: QuotaDesk) -> None:
         ("requests", 0.02),
         ("tokens", 0.5),
     ]
+
+
+@pytest.mark.parametrize("left", ["", "unknown", "-1", "12abc", "9" * 19, "1e3"])
+def test_what_was_known_is_kept_when_a_later_answer_cannot_be_read(desk: QuotaDesk, left: str) -> None:
+    odd = (LOW[0], (LOW[1][0], left.encode()), LOW[2])
+    for heard in (LOW, odd, odd):
+        desk.hear(ACCOUNT, heard, NOW)
+    assert desk.quotas(ACCOUNT, NOW) == (Quota("requests", 0.02, NOW + 30, None),)
+
+
+def test_what_was_known_is_kept_when_a_later_answer_has_no_limit_to_compare_with(desk: QuotaDesk) -> None:
+    desk.hear(ACCOUNT, LOW, NOW)
+    desk.hear(ACCOUNT, ((LOW[0][0], b"0"), *LOW[1:]), NOW)
+    assert [quota.remaining for quota in desk.quotas(ACCOUNT, NOW)] == [0.02]
+
+
+@pytest.mark.parametrize("read_between", [True, False])
+def test_an_empty_bucket_of_which_something_is_left_now_is_not_known(desk: QuotaDesk, read_between: bool) -> None:
+    """Azure tells what is left and not of how much: 0 is clear, and 5 only says that it is over."""
+    for left in ("0", "5"):
+        desk.hear(ACCOUNT, headers(x_ratelimit_remaining_requests=left), NOW)
+        if read_between:
+            desk.heard(ACCOUNT)
+    assert desk.quotas(ACCOUNT, NOW) == ()
+
+
+def test_a_share_that_is_known_stays_when_a_later_answer_tells_a_number_only(desk: QuotaDesk) -> None:
+    desk.hear(ACCOUNT, LOW, NOW)
+    desk.hear(ACCOUNT, headers(x_ratelimit_remaining_requests="5"), NOW)
+    assert [quota.remaining for quota in desk.quotas(ACCOUNT, NOW)] == [0.02]
+
+
+@given(st.lists(st.lists(st.sampled_from(["", "0", "7", "100", "0.5", "soon", "x"]), min_size=3, max_size=3)))
+def test_reading_late_tells_the_same_as_reading_at_once(answers: list[list[str]]) -> None:
+    early, late = QuotaDesk(), QuotaDesk()
+    for number, (limit, used, reset) in enumerate(answers):
+        said = headers(x_ratelimit_limit_a=limit, x_codex_a_used_percent=used, x_ratelimit_reset_a=reset)
+        early.hear(ACCOUNT, said, NOW + number)
+        early.heard(ACCOUNT)
+        late.hear(ACCOUNT, said, NOW + number)
+    assert early.heard(ACCOUNT) == late.heard(ACCOUNT)
 
 
 def test_buckets_are_bounded_and_the_oldest_go_first(desk: QuotaDesk) -> None:

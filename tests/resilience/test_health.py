@@ -27,6 +27,7 @@ from troyproxy.resilience.health import (
     HealthPolicy,
     admission,
     apply,
+    breaker_of,
     circuit_state,
     circuit_until,
     circuits,
@@ -133,6 +134,17 @@ def test_a_success_is_counted_and_clears_what_expired() -> None:
 def test_clearing_lifts_locks_and_without_an_account_circuits(event: Cleared, cooled: int, open_circuits: int) -> None:
     health = after(failed(), OPENED, event)
     assert (len(cooldowns(health, 105)), len(circuits(health, 105))) == (cooled, open_circuits)
+
+
+def test_a_clearing_forgets_what_was_counted_before_it_and_nothing_that_was_counted_after_it() -> None:
+    health = after(failed(100), failed(103), Cleared(101.5, provider="alpha"))
+    assert [bucket.failed for bucket in breaker_of(health, "alpha", "m1").window] == [1]
+
+
+def test_a_clearing_that_is_heard_again_changes_nothing() -> None:
+    cleared = Cleared(101.5, provider="alpha")
+    health = after(failed(100), failed(101), cleared, failed(102), failed(103))
+    assert apply(health, cleared, POLICY) is health
 
 
 def test_cooldowns_are_listed_while_they_last() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troyproxy.resilience.signals import Signal, read_signals
+from troyproxy.resilience.signals import Signal, read_signals, told_of
 
 NOW = 1_700_000_000.0
 
@@ -118,3 +118,10 @@ def test_the_upstreams_own_numbers_are_kept_where_it_gave_them() -> None:
     )
     assert (found["requests"].limit, found["requests"].left) == (60.0, 45.0)
     assert (found["unified-5h"].limit, found["unified-5h"].left) == (None, None)
+
+
+@pytest.mark.parametrize(("left", "told"), [("5", {"requests": None}), ("soon", {}), ("", {})])
+def test_something_that_is_left_of_nobody_knows_how_much_is_told_without_a_signal(
+    left: str, told: dict[str, None]
+) -> None:
+    assert told_of([(b"x-ratelimit-remaining-requests", left.encode())], NOW) == told

@@ -40,8 +40,8 @@ class Control(Protocol):
     async def publish(self, kind: str, payload: Mapping[str, object]) -> int:
         """Store an event for every process, bump the revision in the same transaction, and return the revision."""
 
-    async def newest(self) -> int:
-        """Return the id of the newest event, 0 when there was none."""
+    async def newest(self, before: float) -> int:
+        """Return the id of the newest event that was published before a moment (unix seconds), 0 when there is none."""
 
     async def since(self, event_id: int) -> list[ControlEvent]:
         """Return the next events behind *event_id*, oldest first; a bounded number, so ask again until none is left."""

@@ -45,7 +45,7 @@ PRUNE_EVERY: Final = 256
 CATCH_UP_S: Final = 0.5
 """Between two looks at a journal that could not be read at the start."""
 CLEARINGS: Final = 1024
-"""Clearings that are remembered for catching up with it; the oldest go first."""
+"""Clearings that are remembered, so that none is carried out twice or undone by the journal; the oldest go first."""
 
 
 class Listener(Protocol):
@@ -117,7 +117,6 @@ class HealthKeeper:
             if takes(self.state, event, now) and not used and not is_lifted(event, self._clearings):
                 self._apply(event)
         self._restored = True
-        self._clearings.clear()
 
     async def _journalled(self) -> Health:
         folded = health.fold(await self._log.replay(), self._policy)
@@ -218,7 +217,12 @@ class HealthKeeper:
             self._state = health.prune(self._state, self._clock.now(), self._policy)
 
     def hear(self, event: Event) -> None:
-        """Apply what another instance learned (`shared.takes` says what is worth it)."""
+        """Apply what another instance learned (`shared.takes` says what is worth it).
+
+        A clearing comes by the mirror and by the control row, from the process that gave it, too: it counts once.
+        """
+        if isinstance(event, Cleared) and event in self._clearings:
+            return
         follows = decide(self.state, event, self._policy) if isinstance(event, Cleared) else (event,)
         for each in follows:
             self._apply(each)
@@ -230,7 +234,7 @@ class HealthKeeper:
             listener(event, private=private)
 
     def _apply(self, event: Event) -> None:
-        if isinstance(event, Cleared) and not self._restored:
+        if isinstance(event, Cleared):
             self._clearings.append(event)
         before = self.state
         self._state = health.apply(before, event, self._policy)

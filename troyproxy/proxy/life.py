@@ -64,6 +64,7 @@ class Life:
                 await self._store.start()
                 stack.push_async_callback(self._upstream.aclose)
                 await self._configure()
+                await self._snapshots.begin()
                 await self._restore()
                 if self._mirroring is not None:
                     stack.push_async_callback(self._mirroring.leave)

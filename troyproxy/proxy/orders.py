@@ -1,8 +1,10 @@
 """What every process of every instance must do once: an operator's clearing, told through the database.
 
-An order is a row of ``control_events`` and is looked for whenever the control row has moved. A process begins with the
-newest one: what was ordered before its start is in the journal that it has replayed. A clearing carries its moment,
-so one that is heard late, or by the process that gave it, lifts nothing that was locked after it.
+An order is a row of ``control_events`` and is looked for whenever the control row has moved. A process begins with
+those of the last seconds before its start: what is older is in the journal that it replays, which is written a moment
+later. A clearing carries its moment, so one that is heard late or a second time lifts nothing that was locked, and
+forgets nothing that was counted, after it; and the health state carries out each once, be it its own, read back, or
+one of which the other instances have told already.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ RELOAD: Final = "reload"
 """Nothing to do beyond what the moved control row says already; the row tells that somebody asked for it."""
 Obey = Callable[[Mapping[str, object]], None]
 """Carries an order out, given its payload; must not raise and must not wait."""
+RECENT_S: Final = 10.0
+"""How long the journal row of an order may be on its way, in seconds, with the differences between clocks."""
 LOGGER: Final = logging.getLogger("troyproxy.config")
 
 
@@ -32,6 +36,7 @@ class Orders:
         self._control, self._health, self._clock = control, health, clock
         self._turn = asyncio.Lock()
         self._others: dict[str, Obey] = {}
+        self._began_at: float | None = None
         self._seen: int | None = None
         self._revision: int | None = None
 
@@ -52,10 +57,12 @@ class Orders:
         self._others[kind] = how
 
     async def begin(self) -> None:
-        """Leave alone what was ordered until now, unless that was said before."""
+        """Leave alone what was ordered well before the first call of this; to be called before the journal is read."""
         async with self._turn:
+            if self._began_at is None:
+                self._began_at = self._clock.now()
             if self._seen is None:
-                self._seen = await self._control.newest()
+                self._seen = await self._control.newest(self._began_at - RECENT_S)
 
     async def catch_up(self, revision: int) -> None:
         """Carry out what is new, each order once. *revision*: of the control row; unmoved, there is nothing new."""

@@ -12,6 +12,7 @@ refused for want of quota is a cooldown, and `HealthKeeper` has it.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -22,11 +23,13 @@ from troyproxy.accounting.past import AccountSum
 from troyproxy.catalog.providers import Account
 from troyproxy.ports import Headers
 from troyproxy.proxy.bounds import use
-from troyproxy.resilience.signals import Signal, read_signals
+from troyproxy.resilience.signals import Signal, told_of
 from troyproxy.routing.readings import Quota
 
 ACCOUNTS: Final = 10_000
 """Accounts that are remembered; the least recently used go first."""
+MOST_WAITING: Final = 64
+"""Attempts that are counted together, at the latest."""
 BUCKETS: Final = 16
 """Buckets of one account; the oldest go first."""
 FORGET_S: Final = 3_600.0
@@ -34,6 +37,8 @@ FORGET_S: Final = 3_600.0
 FRESH_S: Final = 1.0
 ROUNDING: Final = 1e-9
 """Sums of money are not exact: so little is nothing."""
+_NUMBER: Final = re.compile(rb"(?=.*[1-9])[0-9]{1,18}(?:\.[0-9]{1,9})?")
+"""One that can be read and is not 0: of a limit of 0 nothing can be left."""
 KINDS: Final = ("requests", "tokens", "usd")
 
 Pair = tuple[bytes, bytes]
@@ -54,17 +59,20 @@ class _Board:
     """(from, until, whose): the last reading, while nothing has changed."""
 
     def hear(self, pairs: Sequence[Pair], now: float) -> None:
-        """Keep what an answer said, in place of one that told of the same."""
-        if self.said is not None and [name for name, _ in self.said[0]] != [name for name, _ in pairs]:
+        """Keep what an answer said, in place of one that told of the same; any other is read first."""
+        if self.said is not None and not _tells_as_much(pairs, self.said[0]):
             self.known()
         self.said, self.read = (pairs, now), None
 
     def known(self) -> Mapping[str, Signal]:
         """Return the newest signal of each bucket."""
         if self.said is not None:
-            for signal in read_signals(*self.said):
-                self.signals.pop(signal.bucket, None)
-                self.signals[signal.bucket] = signal
+            for bucket, signal in told_of(*self.said).items():
+                if signal is not None:
+                    self.signals.pop(bucket, None)
+                    self.signals[bucket] = signal
+                elif bucket in self.signals and not self.signals[bucket].remaining:
+                    del self.signals[bucket]  # something is left, so it is empty no more
             self.said = None
             while len(self.signals) > BUCKETS:
                 del self.signals[next(iter(self.signals))]
@@ -82,6 +90,8 @@ class QuotaDesk:
     def __init__(self, *, bound: int = ACCOUNTS) -> None:
         self._bound = bound
         self._boards: dict[Name, _Board] = {}
+        self._waiting: list[tuple[Finished, int]] = []
+        """What ended and is not counted: that is done for many at once, or when somebody asks."""
 
     def hear(self, account: Account, headers: Headers, now: float) -> None:
         """Remember what an answer's *headers* say of the quotas of *account*."""
@@ -98,14 +108,22 @@ class QuotaDesk:
 
     def count(self, finished: Finished, *, requests: int = 0) -> None:
         """Count what an attempt used, and *requests* if its begin was not counted here."""
-        name = (finished.provider, finished.account)
-        board = self._boards.get(name) or self._board(name)
-        board.used.add(finished.at, requests=requests, tokens=finished.tokens, usd=finished.usd)
-        if board.read is not None:
-            board.spent()
+        self._waiting.append((finished, requests))
+        if len(self._waiting) >= MOST_WAITING:
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for finished, requests in waiting:
+            name = (finished.provider, finished.account)
+            board = self._boards.get(name) or self._board(name)
+            board.used.add(finished.at, requests=requests, tokens=finished.tokens, usd=finished.usd)
+            if board.read is not None:
+                board.spent()
 
     def begin_anew(self, past: Iterable[Finished]) -> None:
         """Take over what was used in the *past*, in place of what was counted."""
+        self._waiting.clear()
         for board in self._boards.values():
             board.used, board.read = Consumption(), None
         for finished in past:
@@ -138,6 +156,8 @@ class QuotaDesk:
 
     def quotas(self, account: Account, now: float) -> tuple[Quota, ...]:
         """Return every window of *account* that is known now; reckoned anew when something changed, or each second."""
+        if self._waiting:
+            self._catch_up()
         board = self._boards.get((account.provider, account.name))
         if board is None and account.quota is None:
             return ()
@@ -153,6 +173,21 @@ class QuotaDesk:
 
     def _board(self, name: Name) -> _Board:
         return use(self._boards, name, _Board, self._bound)
+
+
+def _tells_as_much(new: Sequence[Pair], old: Sequence[Pair]) -> bool:
+    """Whether *new* surely tells of every bucket that *old* tells of, without reading either.
+
+    The same names, and each value as it was, a number, or about a reset, which need not be known.
+    """
+    if len(new) != len(old):
+        return False
+    for (name, value), before in zip(new, old, strict=True):
+        if name != before[0]:
+            return False
+        if value != before[1] and not _NUMBER.fullmatch(value) and b"reset" not in name:
+            return False
+    return True
 
 
 def still_holds(signal: Signal, now: float) -> bool:

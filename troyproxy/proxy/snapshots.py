@@ -77,11 +77,15 @@ class SnapshotKeeper:
                 hear(before, snapshot)
             return snapshot
 
-    async def follow(self) -> None:
-        """Poll the control row until cancelled. A database that is down changes nothing."""
+    async def begin(self) -> None:
+        """Before the journal is read, note which orders are new from now on: none may fall between the two."""
         if self._orders is not None:
             with suppress(StoreUnavailable):
                 await self._orders.begin()
+
+    async def follow(self) -> None:
+        """Poll the control row until cancelled. A database that is down changes nothing."""
+        await self.begin()
         while True:
             await self._clock.sleep(POLL_S)
             await self.look()

@@ -109,9 +109,7 @@ def apply(health: Health, event: Event, policy: HealthPolicy) -> Health:
                 _with_locks(health, locks.after_success(health.cooldowns, event), policy), event, policy
             )
         case Cleared():
-            kept = {key: value for key, value in health.breakers.items() if not lifts(event, key, value)}
-            lifted = health if len(kept) == len(health.breakers) else replace(health, breakers=kept)
-            return _with_locks(lifted, locks.after_clearing(health.cooldowns, event), policy)
+            return _with_locks(_reset(health, event), locks.after_clearing(health.cooldowns, event), policy)
         case Locked():
             return _with_locks(health, locks.after_locking(health.cooldowns, event), policy)
         case _:
@@ -217,6 +215,21 @@ def lifts(event: Cleared, key: CircuitKey, value: Breaker = FRESH) -> bool:
     """Whether *event* resets this circuit too: not when it names an account, nor when the circuit opened after it."""
     older = value.opened_at is None or value.opened_at <= event.at
     return older and event.account is None and locks.clears(event, key.provider, locks.ANY, key.model)
+
+
+def _reset(health: Health, event: Cleared) -> Health:
+    """Return *health* without the circuits that *event* resets, but for what they have counted after it.
+
+    Whenever it is heard of, and however often. The slice of its own moment is not split: it stays when it has gone on.
+    """
+    kept: dict[CircuitKey, Breaker] = {}
+    for key, value in health.breakers.items():
+        later = tuple(bucket for bucket in value.window if bucket.last > event.at)
+        if not lifts(event, key, value) or (later and later == value.window):
+            kept[key] = value
+        elif later:
+            kept[key] = replace(value, window=later)
+    return health if kept == health.breakers else replace(health, breakers=kept)
 
 
 def outcome_of(event: Failed | Succeeded) -> Outcome:

@@ -56,12 +56,17 @@ class Signal:
 
 def read_signals(headers: Sequence[tuple[bytes, bytes]], now: float) -> tuple[Signal, ...]:
     """Return the signals in *headers*, one for each bucket that tells how much is left. Never raises."""
+    return tuple(signal for signal in told_of(headers, now).values() if signal is not None)
+
+
+def told_of(headers: Sequence[tuple[bytes, bytes]], now: float) -> Mapping[str, Signal | None]:
+    """Return the same by bucket; None for one of which something is left, but not of how much. Never raises."""
     buckets: dict[str, dict[str, str]] = {}
     told = (pair for pair in headers if b"ratelimit" in pair[0].lower() or b"codex" in pair[0].lower())
     for _, (name, value) in zip(range(MOST_HEADERS), told, strict=False):
         _sort(name.decode("latin-1").lower()[:LONGEST_NAME], value.decode("latin-1").strip()[:VALUE_CHARS], buckets)
-    found = (_signal(bucket, facts, now) for bucket, facts in buckets.items())
-    return tuple(signal for signal in found if signal is not None)
+    found = ((bucket, facts, _signal(bucket, facts, now)) for bucket, facts in buckets.items())
+    return {bucket: signal for bucket, facts, signal in found if signal is not None or _number(facts, "remaining")}
 
 
 def _sort(name: str, value: str, buckets: dict[str, dict[str, str]]) -> None:

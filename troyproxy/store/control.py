@@ -40,10 +40,11 @@ class SqlControl:
             await connection.execute(insert(CONTROL_EVENTS), row)
         return revision
 
-    async def newest(self) -> int:
-        """Return the id of the newest event, 0 when there is none."""
+    async def newest(self, before: float) -> int:
+        """Return the id of the newest event from before a moment (unix seconds), 0 when there is none."""
+        wanted = select(func.max(CONTROL_EVENTS.c.id)).where(CONTROL_EVENTS.c.at < before)
         async with self._database.read() as connection:
-            found = (await connection.execute(select(func.max(CONTROL_EVENTS.c.id)))).scalar_one()
+            found = (await connection.execute(wanted)).scalar_one()
         return 0 if found is None else int(found)
 
     async def since(self, event_id: int, *, limit: int = 1000) -> list[ControlEvent]:
