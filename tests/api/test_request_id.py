@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from troyproxy.api.request_id import DRAWN, EACH, Noise, new_request_id
+from troyproxy.api.request_id import DRAWN, Noise, new_request_id
 
 
 def test_ids_sort_by_time_to_the_millisecond() -> None:
@@ -18,7 +18,7 @@ def test_all_ids_look_alike() -> None:
 
 def test_no_chance_is_given_twice() -> None:
     noise = Noise()
-    taken = [noise.take(1.8e9) for _ in range(3 * 2 * DRAWN // EACH)]
+    taken = [noise.take(1.8e9) for _ in range(3 * DRAWN)]
     assert len({request_id for request_id, _ in taken}) == len({seed for _, seed in taken}) == len(taken)
 
 

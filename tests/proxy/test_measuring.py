@@ -170,6 +170,20 @@ def test_own_quotas_count_requests_tokens_and_money(desk: Desk) -> None:
     assert left == {"requests/day": 0.5, "tokens/day": 0.75, "usd/day": 0.9}
 
 
+@pytest.mark.parametrize(("quota", "before"), [(None, 1.0), (MappingProxyType({"requests": 4, "per": "day"}), 0.75)])
+def test_a_request_is_counted_once_with_a_quota_when_it_begins(
+    desk: Desk, quota: MappingProxyType[str, object] | None, before: float
+) -> None:
+    limited = replace(A, quota=MappingProxyType({"requests": 4, "per": "day"}))
+
+    def left() -> float:
+        return desk.measuring.quotas.quotas(replace(limited), desk.clock.now())[0].remaining
+
+    with attempt(desk, replace(A, quota=quota)):
+        assert left() == before
+    assert left() == 0.75
+
+
 def test_what_headers_say_is_in_the_reading(desk: Desk) -> None:
     desk.measuring.heard(A, LOW)
     assert reading(desk).quotas == (Quota("requests", 0.2),)

@@ -37,6 +37,15 @@ def test_all_of_it_is_ascii_without_line_ends_and_under_a_kibibyte(rig: Rig, nam
     assert all(value.isascii() and not {10, 13} & set(value) for _, value in headers)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0.0, b"0.0"), (0.00034, b"0.3"), (0.00996, b"10.0"), (61.5, b"61500.0")]
+)
+def test_the_overhead_is_told_in_tenths_of_a_millisecond(rig: Rig, seconds: float, told: bytes) -> None:
+    call = rig.call()
+    call.ledger.overhead_s = seconds
+    assert dict(story(call, POLICY))[b"x-troy-overhead-ms"] == told
+
+
 @pytest.mark.parametrize("cut", range(60, 80))
 def test_a_cut_leaves_no_half_escape(rig: Rig, cut: int) -> None:
     call = _full(rig)

@@ -64,6 +64,6 @@ async def test_an_attempt_beyond_the_first_is_counted(rig: Rig) -> None:
 
 async def test_a_budget_of_zero_is_no_limit(rig: Rig) -> None:
     retries = Retries(rig.clock, RetryPolicy(ratio=0.0, floor_per_s=0.0))
-    retries.count_request()
+    retries.count_request(rig.clock.now())
     retries.count_retry()
     assert retries.allowed

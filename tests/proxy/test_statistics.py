@@ -47,6 +47,17 @@ def test_the_past_takes_the_place_of_what_was_measured() -> None:
     assert statistics.measures(KEY, NOW).recent == 2
 
 
+def test_attempts_that_are_written_down_together_count_as_if_each_had_been_alone() -> None:
+    seldom, often = Statistics(), Statistics()
+    for number in range(150):
+        finished = Finished(*KEY, NOW + number, ok=number % 7 > 0, latency_ms=float(number))
+        seldom.note(finished)
+        often.note(finished)
+        assert len(often) == 1
+    assert seldom.measures(KEY, NOW + 150) == often.measures(KEY, NOW + 150)
+    assert seldom.use(KEY, NOW + 150) == often.use(KEY, NOW + 150)
+
+
 def test_use_is_always_as_of_now() -> None:
     statistics = Statistics()
     assert statistics.use(KEY, NOW) == (0, 0.0)

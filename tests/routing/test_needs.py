@@ -5,8 +5,8 @@ import math
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
+from tests.routing.bodies import BODIES
 from troyproxy.errors import InvalidRequest
 from troyproxy.routing.needs import (
     PAYLOAD_TOKENS,
@@ -219,35 +219,6 @@ def test_routes_without_messages_share_the_common_checks() -> None:
     validate_common({"prompt": "hi", "stream": True})
     with pytest.raises(InvalidRequest):
         validate_common({"prompt": "hi", "stream": "yes"})
-
-
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
-KEYS = (
-    st.sampled_from(["type", "content", "image_url", "source", "role", "text", "data", "input_audio", "file", "id"])
-    | st.text()
-)
-KINDS = st.sampled_from(["image_url", "image", "input_audio", "document", "text", "tool_result"])
-JSON = st.recursive(
-    SCALARS | KINDS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=20
-)
-FIELDS = st.sampled_from(
-    [
-        "messages",
-        "tools",
-        "functions",
-        "stream",
-        "stream_options",
-        "response_format",
-        "max_tokens",
-        "prompt",
-        "input",
-        "max_completion_tokens",
-        "reasoning",
-        "reasoning_effort",
-        "thinking",
-    ]
-)
-BODIES = st.dictionaries(FIELDS, JSON | st.lists(st.dictionaries(KEYS, JSON, max_size=3), max_size=3))
 
 
 @given(BODIES)

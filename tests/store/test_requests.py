@@ -7,6 +7,8 @@ from tests.store.waiting import until_written
 from troyproxy.accounting.pages import Position
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.accounting.usage import Usage
+from troyproxy.store.queue import BoundedQueue
+from troyproxy.store.requests import UsageJournal
 from troyproxy.store.store import SqlStore
 
 pytestmark = pytest.mark.anyio
@@ -56,6 +58,16 @@ FULL = UsageRow(
     trail="alpha/m1#A=rate,groq/llama#a=ok",
     adapted="temperature=dropped",
 )
+
+
+def test_the_writer_is_woken_by_the_first_row_that_waits() -> None:
+    queue, woken = BoundedQueue(2), []
+    journal = UsageJournal(queue, lambda: woken.append(len(queue)))
+    for _ in range(3):
+        journal.record(BARE)
+    queue.take(10)
+    journal.record(BARE)
+    assert (woken, queue.dropped) == ([1, 3], 1)
 
 
 @pytest.mark.parametrize("row", [BARE, FULL], ids=["bare", "full"])

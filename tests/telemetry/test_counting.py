@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from troyproxy.telemetry.counting import Number, Numbers, Spread, Spreads
+from troyproxy.telemetry.counting import Mark, Number, Numbers, Spread, Spreads
 from troyproxy.telemetry.declared import DECLARED, PREFIX
 from troyproxy.telemetry.instruments import instruments
 from troyproxy.telemetry.render import render
@@ -98,10 +98,21 @@ def test_an_example_is_shown_as_the_library_shows_it(monkeypatch: pytest.MonkeyP
     assert text(ours, accept) == of_the_library(theirs, accept)
 
 
+@given(amounts=AMOUNTS)
+def test_many_at_once_are_counted_as_one_by_one_examples_included(amounts: list[float]) -> None:
+    together, alone = Spread((0.01, 1.0)), Spread((0.01, 1.0))
+    marks: list[Mark] = [(f"r{number}", None, 0.0) for number in range(len(amounts))]
+    together.observe_all(amounts, marks)
+    for amount, mark in zip(amounts, marks, strict=True):
+        alone.observe(amount, mark)
+    assert (together.counts, together.marks) == (alone.counts, alone.marks)
+    assert together.total == pytest.approx(alone.total)
+
+
 @pytest.mark.parametrize(("duration_ms", "seconds"), [(1500.0, 1.5), (0.0, 0.0), (-5.0, 0.0)])
 def test_a_duration_is_counted_in_seconds_and_none_is_negative(duration_ms: float, seconds: float) -> None:
     spread = Spread((1.0, 2.0))
-    spread.observe_ms(duration_ms)
+    spread.observe_ms([duration_ms])
     assert (spread.total, sum(spread.counts)) == (seconds, 1)
 
 

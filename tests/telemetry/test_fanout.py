@@ -10,7 +10,7 @@ from tests.telemetry.rows import ATTEMPT, ROW
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.ports import AutoPlan, Failover, Observer
 from troyproxy.telemetry.fanout import Fanout
-from troyproxy.telemetry.silent import Silent
+from troyproxy.telemetry.silent import Silent, Sleeper
 
 FAILOVER = Failover("combo1", "alpha", "beta", "rate")
 PLAN = AutoPlan("auto", "alpha", "m1", 0.7)
@@ -117,3 +117,31 @@ def test_who_does_nothing_with_an_event_is_not_told_of_it() -> None:
     fanout.request_started()
     assert (first.started, second.started) == (1, 1)
     assert [len(fanout._hearing[name]) for name in ("request_started", "skipped")] == [2, 0]
+
+
+class Dozing(Sleeper):
+    """Counts the requests that it is told of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started = 0
+
+    def request_started(self) -> None:
+        self.started += 1
+
+
+def test_who_sleeps_is_told_of_nothing_until_it_wakes() -> None:
+    awake, sleeper = Counting(), Dozing()
+    fanout = Fanout([awake, sleeper])
+    for asleep in (True, False, False, True):
+        sleeper.turn(asleep=asleep)
+        fanout.request_started()
+    assert (awake.started, sleeper.started) == (4, 2)
+
+
+def test_while_one_sleeps_the_other_is_told_without_a_detour() -> None:
+    awake, sleeper = Counting(), Dozing()
+    fanout = Fanout([awake, sleeper])
+    before = fanout.request_started == awake.request_started
+    sleeper.turn(asleep=False)
+    assert (before, fanout.request_started == awake.request_started) == (True, False)

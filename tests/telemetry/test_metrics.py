@@ -39,6 +39,34 @@ def test_a_direct_request_has_an_empty_combo(metrics: Metrics) -> None:
     assert value(metrics, "requests_total", **labels) == 1
 
 
+def test_what_is_counted_late_is_counted_as_if_it_had_been_at_once() -> None:
+    rows = [  # their sums are exact in any order
+        row(overhead_ms=250.0, first_token_ms=500.0),
+        row(
+            request_id="req-2",
+            combo=None,
+            usage=None,
+            cost_usd=None,
+            overhead_ms=250.0,
+            first_token_ms=None,
+            duration_ms=62.5,
+        ),
+        row(request_id="req-3", usage=Usage(0, 7), overhead_ms=None, first_token_ms=None, cost_usd=0.0),
+    ]
+    shown = []
+    for often in (True, False):
+        metrics = Metrics(Labels(lambda: MODELS, lambda: ("combo1", "auto")))
+        for number in range(210):
+            metrics.request_started()
+            metrics.inflight_changed("alpha", "A", number)
+            metrics.attempt_finished(attempt(duration_ms=15.625, outcome=("ok", "rate")[number % 2]))
+            metrics.request_finished(rows[number % 3])
+            if often:
+                metrics.render("")
+        shown.append(metrics.render("application/openmetrics-text")[0])
+    assert shown[0] == shown[1]
+
+
 def test_requests_in_flight_go_up_and_down(metrics: Metrics) -> None:
     metrics.request_started()
     metrics.request_started()

@@ -61,7 +61,7 @@ def finished_of(
         at=record.started_at,
         ok=ok,
         latency_ms=record.duration_ms if ok else None,
-        tokens=0 if usage is None else usage.total,
+        tokens=0 if usage is None else usage.input + usage.output,
         usd=0.0 if usage is None or price.input is None else _cost(usage, price),
         remember=remember if ok else (),
     )

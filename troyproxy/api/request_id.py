@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from os import urandom
+from struct import unpack
 from typing import Final
 
 from troyproxy.proxy.answers import Message, Receive, Send
 from troyproxy.proxy.call import Scope
 from troyproxy.proxy.report import REQUEST_ID
 
-DRAWN: Final = 3000
-"""Bytes that are drawn at once."""
-SEED_DIGITS: Final = 16
+DRAWN: Final = 200
+"""Requests for which chance is drawn at once."""
 ID_DIGITS: Final = 13
-EACH: Final = SEED_DIGITS + ID_DIGITS
-"""Hexadecimal digits that a request takes."""
 ASGIApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
@@ -28,19 +26,26 @@ class Noise:
     """Chance, drawn from the system for many requests at once: each time it is asked, other threads get their turn."""
 
     def __init__(self) -> None:
-        self._drawn, self._at = "", 0
+        self._drawn: list[tuple[str, int]] = []
+        self._moment, self._begin = -1, ""
 
     def take(self, at: float) -> tuple[str, int]:
         """Return the id of a request that arrived at *at* (unix seconds), and its seed: 64 bits that nobody else gets.
 
         Such ids sort by time. What is stored under them goes to the end of the database's index, not all over it.
         """
-        begin, end = self._at, self._at + EACH
-        if end > len(self._drawn):
-            self._drawn, begin, end = urandom(DRAWN).hex(), 0, EACH
-        self._at = end
-        middle = begin + SEED_DIGITS
-        return f"req_{int(at * 1000):011x}{self._drawn[middle:end]}", int(self._drawn[begin:middle], 16)
+        if not self._drawn:
+            self._draw()
+        moment = int(at * 1000)
+        if moment != self._moment:
+            self._moment, self._begin = moment, f"req_{moment:011x}"
+        digits, seed = self._drawn.pop()
+        return self._begin + digits, seed
+
+    def _draw(self) -> None:
+        text, seeds = urandom(DRAWN * ID_DIGITS).hex(), unpack(f"<{DRAWN}Q", urandom(DRAWN * 8))
+        digits = [text[at : at + ID_DIGITS] for at in range(0, DRAWN * ID_DIGITS, ID_DIGITS)]
+        self._drawn.extend(zip(digits, seeds, strict=True))
 
 
 def naming(send: Send, request_id: str) -> Send:

@@ -17,10 +17,11 @@ from troyproxy.errors import TroyError
 from troyproxy.proxy.answers import Message, Receive, Send, send_error
 from troyproxy.proxy.call import CHAT_PATH, Call, Scope, call_of, local_path, put_call, raw_headers
 from troyproxy.proxy.intake import ClientLeft, decode_object, read_body, require_json
-from troyproxy.proxy.stage import ASGIApp, Stage, straight, told
+from troyproxy.proxy.stage import ASGIApp, Serve, Stage, straight, told
 
 Wrap = Callable[[Send], Send]
 """Returns the `send` for the layers inside, given the one outside."""
+Decide = Callable[[Call], Wrap | None]
 
 MAX_BODY: Final = 32 << 20
 
@@ -31,8 +32,12 @@ class Layer(Stage):
     """Base of the layers that look at the body. *max_body* bounds it, in bytes, when the layer stands alone."""
 
     def __init__(self, app: ASGIApp, *, max_body: int = MAX_BODY) -> None:
-        self.app, self._inner = app, straight(app)
-        self._max_body = max_body
+        self.app, self._max_body = app, max_body
+        within = app if isinstance(app, Layer) else None
+        self.decisions: tuple[Decide, ...] = (self.decide, *(within.decisions if within is not None else ()))
+        """Its own, and those of the layers right behind it: no layer has to hand the call to the next one."""
+        self.behind: Serve = within.behind if within is not None else straight(app)
+        """What comes behind all of them."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         call = call_of(scope)
@@ -49,13 +54,16 @@ class Layer(Stage):
 
     def serve(self, call: Call, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
         """Decide about *call*, and hand it on."""
-        try:
-            wrap = self.decide(call)
-        except TroyError as error:
-            return refuse(call, send, error)
-        if call.foreign:
-            scope = scope_for_app(scope, call, plain=wrap is not None)
-        return self._inner(call, scope, receive, send if wrap is None else wrap(send))
+        for decide in self.decisions:
+            try:
+                wrap = decide(call)
+            except TroyError as error:
+                return refuse(call, send, error)
+            if call.foreign:
+                scope = scope_for_app(scope, call, plain=wrap is not None)
+            if wrap is not None:
+                send = wrap(send)
+        return self.behind(call, scope, receive, send)
 
     async def _stand_alone(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

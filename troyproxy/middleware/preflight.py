@@ -8,10 +8,10 @@ from typing import Final
 from troyproxy.errors import ContextExceeded, ModelNotAllowed, NoEligibleMember
 from troyproxy.middleware import alone
 from troyproxy.middleware.layer import MAX_BODY, Layer
-from troyproxy.proxy.call import Call
+from troyproxy.proxy.call import CHAT_PATH, Call
 from troyproxy.proxy.stage import ASGIApp
 from troyproxy.routing.eligibility import SkipReason, room_needed, shortfall
-from troyproxy.routing.needs import Needs, Sizes, needs_of, validate_chat, validate_common
+from troyproxy.routing.needs import Needs, Sizes, needs_of, plain_needs, validate_chat, validate_common
 
 PlanCall = Callable[[Call], object]
 NO_MODELS: Final[alone.Models] = {}
@@ -43,15 +43,22 @@ class Preflight(Layer):
         self._alone = alone.snapshot_of(models)
 
     def decide(self, call: Call) -> None:
-        validate = validate_chat if call.route == "/v1/chat/completions" else validate_common
-        validate(call.payload)
+        call.needs = needs = self._needs(call)
         if call.key is not None and call.key.models:
             refuse_fallbacks(call)
-        call.needs = needs = needs_of(call.payload, self._sizes.of)
         if call.foreign:
             self._check_app(str(call.payload.get("model", "")), needs)
         elif self._plan is not None:
             self._plan(call)
+
+    def _needs(self, call: Call) -> Needs:
+        """Return what *call* needs. Raises InvalidRequest for what cannot be understood."""
+        chat = call.route == CHAT_PATH
+        needs = plain_needs(call.payload) if chat else None
+        if needs is None:
+            (validate_chat if chat else validate_common)(call.payload)
+            needs = needs_of(call.payload, self._sizes.of)
+        return needs
 
     def _check_app(self, model: str, needs: Needs) -> None:
         listed, _ = alone.named(self._alone.providers[alone.APP], model)

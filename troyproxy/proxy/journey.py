@@ -48,7 +48,7 @@ class Journey:
         self._round_robin = combo is not None and combo.strategy == "round-robin"
         self._pairs: Pairs | None = None
         """From the first failure on, or the first choice to make."""
-        self._handoff = handoff_of(gear, call, self._recorder)
+        self._handoff = handoff_of(gear, call, self._recorder) if combo is not None else None
         self._setbacks: Setbacks | None = None
         """From the first failure on."""
         self._time = client.alarm.time
@@ -64,7 +64,7 @@ class Journey:
 
     async def run(self) -> None:
         """Walk to an answer, or until the client has gone, which is noted. A cancellation passes."""
-        self._gear.retries.count_request()
+        self._gear.retries.count_request(self._call.at)
         try:
             for second in (False, True):
                 for at, candidate in enumerate(self._candidates):
@@ -195,7 +195,7 @@ class Journey:
             probe=probe,
             limit_s=self._limit_s(provider, trial=trial),
             walk_until=self._deadline,
-            can_reject=made + 1 < self._gear.policy.max_attempts and self._has_others(now),
+            can_reject=len(self._candidates) > 1 and self._has_others(now),
             seed=call.seed + made,
         )
         if probe:
@@ -205,7 +205,9 @@ class Journey:
         return target
 
     def _has_others(self, now: float) -> bool:
-        """Whether another member may still be tried."""
+        """Whether another member may still be tried after this attempt."""
+        if len(self._made) + 1 >= self._gear.policy.max_attempts:
+            return False
         if self._pairs is None:
             return somebody_behind(self._candidates, self._at, now)
         return self._pairs.others(self._at, second=self._second, most=1) > 0

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -38,7 +37,6 @@ USUAL_OUTPUT: Final = 1024
 """Tokens of an answer whose length the request does not limit."""
 EMBEDDINGS: Final = "/v1/embeddings"
 _LEAVES: Final = Combo("", "")
-_NAME_OF: Final = itemgetter(0)
 
 Tell = Callable[[Finished], None]
 
@@ -84,13 +82,15 @@ class Measuring:
         """An attempt begins; `ended` follows, however it ends."""
         provider, account = target.provider.id, target.account.name
         self.statistics.carry((provider, target.candidate.model, account))
-        self.quotas.begin((provider, account), target.started_at)
+        if target.account.quota:  # others are counted at their end: nobody asks before
+            self.quotas.begin((provider, account), target.started_at)
 
     def heard(self, account: Account, headers: Headers) -> None:
         """The head of an answer is there."""
-        names = b" ".join(map(_NAME_OF, headers))
-        if b"ratelimit" in names or b"codex" in names:  # most say nothing
-            self.quotas.hear(account, headers, self._clock.now())
+        for name, _ in headers:
+            if b"ratelimit" in name or b"codex" in name:  # most say nothing
+                self.quotas.hear(account, headers, self._clock.now())
+                return
 
     def ended(
         self, target: Target, record: AttemptRecord, *, whole: bool, remember: tuple[MemoryKey, ...] = ()
@@ -103,7 +103,7 @@ class Measuring:
         self.statistics.release((target.provider.id, candidate.model, target.account.name))
         finished = finished_of(record, candidate.facts.price, whole=whole, remember=remember)
         self.statistics.note(finished)
-        self.quotas.count(finished)
+        self.quotas.count(finished, requests=0 if target.account.quota else 1)
         for listener in self._listeners:
             listener(finished)
 

@@ -107,8 +107,11 @@ class Recorder:
         return verdict
 
     def usage(self, usage: Usage | None) -> None:
-        """Attach what the upstream reported to the current attempt."""
-        self._call.ledger.attempts[-1].usage = usage
+        """Attach what the upstream reported to the current attempt, and to the answer if that is where it is from."""
+        ledger = self._call.ledger
+        ledger.attempts[-1].usage = usage
+        if ledger.served:
+            ledger.usage = usage
 
     def _note_turn(self, target: Target, record: AttemptRecord) -> None:
         """Count a finished tool turn for the leak rate; one that failed otherwise says nothing about its model."""

@@ -90,8 +90,9 @@ def story(call: Call, policy: WalkPolicy, *, known: Collection[bytes] = ()) -> H
         told: Headers = (request_id, (ATTEMPTS, b"%d" % len(ledger.attempts)))
     elif _is_plain(ledger):
         served = ledger.attempts[0]
-        names = (served.provider[:CUT], served.model[:CUT], served.account[:CUT])
-        told = (request_id, *_plain(names, *_order(call), *ledger.adapted), *_overhead(ledger))
+        combo, order = _order(call)
+        target = served.provider[:CUT], served.model[:CUT], served.account[:CUT]
+        told = (request_id, *_plain(target, combo, order, tuple(ledger.adapted)), *_overhead(ledger))
     else:
         told = (request_id, *_told(ledger, *_order(call)), *_overhead(ledger))
     return tuple(pair for pair in told if pair[0] not in known) if known else told
@@ -117,11 +118,11 @@ def _is_plain(ledger: Ledger) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _plain(names: tuple[str, str, str], combo: str, order: str, *adapted: str) -> Headers:
-    """Return what is told of a plain request: the *names* of who serves are few, and they come again and again."""
-    provider, model, account = names
+def _plain(target: tuple[str, str, str], combo: str, order: str, adapted: tuple[str, ...]) -> Headers:
+    """Return what is told of a plain request: who serves are few, and they come again and again."""
+    provider, model, account = target
     served = AttemptRecord(provider, model, account, "ok", 200, 0.0, 0.0)
-    ledger = Ledger([served], adapted=[*adapted], provider=provider, model=model, account=account, served=True)
+    ledger = Ledger([served], adapted=adapted, provider=provider, model=model, account=account, served=True)
     return _told(ledger, combo, order)
 
 
@@ -154,7 +155,13 @@ def _way(ledger: Ledger) -> Headers:
 
 
 def _overhead(ledger: Ledger) -> Headers:
-    return () if ledger.overhead_s is None else ((b"x-troy-overhead-ms", b"%.1f" % (ledger.overhead_s * 1000)),)
+    return () if ledger.overhead_s is None else _spent(round(ledger.overhead_s * 10_000))
+
+
+@lru_cache(maxsize=1024)
+def _spent(tenths: int) -> Headers:
+    """Return what is told of an overhead in *tenths* of a millisecond: most are a few."""
+    return ((b"x-troy-overhead-ms", b"%d.%d" % divmod(tenths, 10)),)
 
 
 def rate_headers(standings: Iterable[Standing]) -> Headers:

@@ -18,9 +18,9 @@ class Retries:
         """Whether one more attempt beyond a request's first fits."""
         return self._budget.allows(self._clock.now(), self._policy)
 
-    def count_request(self) -> None:
-        """A walk begins."""
-        self._budget.request(self._clock.now())
+    def count_request(self, at: float) -> None:
+        """A request that came in *at* (unix seconds) is walked."""
+        self._budget.request(at)
 
     def count_retry(self) -> None:
         """A walk makes an attempt beyond its first."""

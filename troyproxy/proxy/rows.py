@@ -110,7 +110,8 @@ def cost_of(call: Call) -> float | None:
             known = _added(known, _cost(call, attempt.provider, attempt.model, attempt.usage))
     if ledger.provider is None or ledger.model is None or ledger.usage is None:
         return known
-    return _added(known, _cost(call, ledger.provider, ledger.model, ledger.usage))
+    cost = _cost(call, ledger.provider, ledger.model, ledger.usage)
+    return cost if known is None else _added(known, cost)
 
 
 def _added(known: float | None, more: float | None) -> float | None:

@@ -77,7 +77,7 @@ class Walk:
 
     def _bell_here(self) -> Bell:
         """Return the bell of the running loop. A host may serve us in one after another."""
-        if self._bell is None or self._bell.loop is not asyncio.get_running_loop():
+        if self._bell is None or not self._bell.loop.is_running():
             self._bell = Bell()
         return self._bell
 

@@ -8,6 +8,7 @@ effort, which is learned whoever set it.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -43,7 +44,7 @@ def member_changes(
     """
     changes = UNCHANGED
     if payload.get("model") != candidate.model:
-        changes = Changes(MappingProxyType({"model": candidate.model}))
+        changes = _renamed(candidate.model)
     if decision.level is not None or speaks_of_effort(payload):
         changes = changes.then(_effort(payload, candidate, decision, learned, budgets))
     if STREAM_OPTIONS in payload or ("stream" in payload and payload["stream"] is True):
@@ -53,6 +54,12 @@ def member_changes(
     if "tools" in payload or "functions" in payload:
         changes = changes.then(_tools(payload, candidate))
     return changes
+
+
+@lru_cache(maxsize=1024)
+def _renamed(model: str) -> Changes:
+    """Return the one change that most requests need."""
+    return Changes(MappingProxyType({"model": model}))
 
 
 def parameter(name: str) -> str:

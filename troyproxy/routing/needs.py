@@ -42,6 +42,8 @@ _OF_CHAT: Final[Mapping[str, tuple[tuple[type, ...], str]]] = {
     "response_format": ((dict,), "an object"),
 }
 """Types of members that the gateway itself reads, and what they are called."""
+_SPECIAL: Final = (frozenset(_OF_CHAT) | frozenset(_TEXTS)) - {"stream"}
+"""Members beside the messages that are checked or counted."""
 _LABELS: Final = frozenset({"role", "type", "id", "tool_call_id"})
 """Members of messages and parts that are structure, not text."""
 
@@ -82,6 +84,26 @@ class Sizes:
                     self._known.clear()
                 self._known[written] = size
         return size
+
+
+def plain_needs(payload: Mapping[str, object]) -> Needs | None:
+    """Return what `needs_of` does, of a chat request as most are, which `validate_chat` passes; None of any other.
+
+    One look for both: nothing but a role and a text in each message, and nothing beside them that matters.
+    """
+    messages, size = payload.get("messages"), 0
+    if not messages or messages.__class__ is not list or not _SPECIAL.isdisjoint(payload):
+        return None
+    if "stream" in payload and payload["stream"].__class__ is not bool:
+        return None
+    for message in messages:
+        if message.__class__ is not dict or len(message) != 2 or "role" not in message or "content" not in message:
+            return None
+        content = message["content"]
+        if content.__class__ is not str:
+            return None
+        size += len(content) if content.isascii() else _utf8(content)
+    return Needs(est_tokens=-(-size // _BYTES_PER_TOKEN))
 
 
 def needs_of(payload: Mapping[str, object], tool_bytes: Size | None = None) -> Needs:

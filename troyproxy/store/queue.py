@@ -28,12 +28,15 @@ class BoundedQueue:
     def __len__(self) -> int:
         return len(self._items) + self._taken
 
-    def append(self, item: Item) -> None:
-        """Add *item*; at the bound the oldest entry goes."""
-        if len(self._items) >= self._bound:
-            self._items.popleft()
+    def append(self, item: Item) -> bool:
+        """Add *item*; at the bound the oldest entry goes. Return whether it is the first that is not taken."""
+        items = self._items
+        first = not items
+        if len(items) >= self._bound:
+            items.popleft()
             self.dropped += 1
-        self._items.append(item)
+        items.append(item)
+        return first
 
     def take(self, limit: int) -> list[Item]:
         """Take the oldest entries, at most *limit*; `settle` says what became of them."""

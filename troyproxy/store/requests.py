@@ -33,9 +33,9 @@ class UsageJournal:
         self._wake = wake
 
     def record(self, row: UsageRow) -> None:
-        """Queue *row*; never waits, never raises."""
-        self._queue.append(row)
-        self._wake()
+        """Queue *row*; never waits, never raises. While others wait, the writer is awake."""
+        if self._queue.append(row):
+            self._wake()
 
 
 class SqlRequests:

@@ -8,7 +8,7 @@ what the library would show. The numbers that several workers add up are in ``wr
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final, Generic, TypeVar
@@ -64,21 +64,32 @@ class Spread:
         if mark is not None:
             self.marks[place] = amount, mark
 
-    def observe_ms(self, duration_ms: float, mark: Mark | None = None) -> None:
-        """Count a duration, in seconds; by a clock that went back it is 0."""
-        amount = duration_ms / 1000 if duration_ms > 0 else 0.0
-        place = bisect_left(self.bounds, amount)
-        self.counts[place] += 1
-        self.total += amount
-        if mark is not None:
+    def observe_ms(self, durations_ms: Sequence[float], marks: Sequence[Mark] = ()) -> None:
+        """Count durations, in seconds; by a clock that went back one is 0. *marks* as in `observe_all`."""
+        self.observe_all([duration_ms / 1000 if duration_ms > 0 else 0.0 for duration_ms in durations_ms], marks)
+
+    def observe_all(self, amounts: Sequence[float], marks: Sequence[Mark] = ()) -> None:
+        """Count every one of *amounts*; each of the *marks*, one for each amount, becomes the example of its bucket."""
+        self.total += math.fsum(amounts)
+        if not marks:
+            self._count_sorted(sorted(amounts))
+            return
+        bounds, counts = self.bounds, self.counts
+        places = [bisect_left(bounds, amount) for amount in amounts]
+        for place in places:
+            counts[place] += 1
+        for place, amount, mark in zip(places, amounts, marks, strict=True):
             self.marks[place] = amount, mark
 
-    def observe_all(self, amounts: Sequence[float]) -> None:
-        """Count every one of *amounts*: a stream has hundreds of them at once."""
-        bounds, counts = self.bounds, self.counts
-        for amount in amounts:
-            counts[bisect_left(bounds, amount)] += 1
-        self.total += math.fsum(amounts)
+    def _count_sorted(self, amounts: list[float]) -> None:
+        """Count many: each bound is looked for among them, up to the last that is needed."""
+        counts, counted, size = self.counts, 0, len(amounts)
+        for place, bound in enumerate(self.bounds):
+            if counted == size:
+                return
+            before, counted = counted, bisect_right(amounts, bound, counted)
+            counts[place] += counted - before
+        counts[-1] += size - counted
 
 
 Child = TypeVar("Child")

@@ -1,6 +1,7 @@
 """One observer in front of several. It adds nothing and catches nothing: observers do not raise.
 
-Who does nothing with an event (`Silent`) is not told of it, and where one alone hears it, there is nothing in between.
+Who does nothing with an event (`Silent`) or sleeps (`Sleeper`) is not told of it, and where one alone hears it, there
+is nothing in between.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Final
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.ports import AutoPlan, Failover, Observer
-from troyproxy.telemetry.silent import Silent
+from troyproxy.telemetry.silent import Silent, Sleeper
 
 EVENTS: Final = tuple(name for name in vars(Observer) if not name.startswith("_"))
 
@@ -19,9 +20,18 @@ class Fanout:
     """Passes everything on, in the order of *observers*."""
 
     def __init__(self, observers: Iterable[Observer]) -> None:
-        everybody = tuple(observers)
-        self._hearing = {name: tuple(each for each in everybody if _hears(each, name)) for name in EVENTS}
+        self._everybody = tuple(observers)
+        for each in self._everybody:
+            if isinstance(each, Sleeper):
+                each.on_turn(self._share_out)
+        self._share_out()
+
+    def _share_out(self) -> None:
+        """Settle who hears what."""
+        awake = [each for each in self._everybody if not (isinstance(each, Sleeper) and each.asleep)]
+        self._hearing = {name: tuple(each for each in awake if _hears(each, name)) for name in EVENTS}
         for name, hearing in self._hearing.items():
+            vars(self).pop(name, None)
             if len(hearing) == 1:
                 setattr(self, name, getattr(hearing[0], name))
         self._finished = tuple([each.request_finished for each in self._hearing["request_finished"]])

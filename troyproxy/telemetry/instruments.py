@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,9 +52,12 @@ def instruments(registry: CollectorRegistry, *, several: bool) -> Instruments:
 
 
 class Tally:
-    """What the requests add to that have all their labels in common. A child is made when something is added to it."""
+    """What the requests add to that have all their labels in common. A child is made when something is added to it.
 
-    __slots__ = ("_cost", "_duration", "_made", "_overhead", "_requests", "_target", "_tokens", "_waits")
+    Rows wait until they are counted together: that costs a fraction, as code and numbers are at hand then.
+    """
+
+    __slots__ = ("_cost", "_duration", "_made", "_overhead", "_requests", "_target", "_tokens", "_waits", "waiting")
 
     def __init__(self, made: Instruments, request: tuple[str, ...], target: tuple[str, str]) -> None:
         self._made, self._target = made, target
@@ -64,44 +67,60 @@ class Tally:
         self._waits: Spread | None = None
         self._cost: Number | None = None
         self._tokens: list[Number | None] = [None] * len(TOKENS)
+        self.waiting: list[UsageRow] = []
 
-    def add(self, row: UsageRow) -> None:
-        """Add *row*."""
-        self._requests.inc()
-        duration_ms = row.duration_ms
-        mark = row.request_id, row.trace_id, row.at + duration_ms / 1000
-        self._duration.observe_ms(duration_ms, mark)
-        if row.overhead_ms is not None:
-            self._overhead.observe_ms(row.overhead_ms)
-        if row.first_token_ms is not None:
-            self._wait(row.first_token_ms, mark)
-        if row.usage is not None:
-            self._used(row.usage)
-        if row.cost_usd is not None and row.cost_usd > 0:
-            self._paid(row.cost_usd)
+    def count(self) -> None:
+        """Count the rows that wait."""
+        rows, self.waiting = self.waiting, []
+        self._requests.inc(len(rows))
+        marks = [(row.request_id, row.trace_id, row.at + row.duration_ms / 1000) for row in rows]
+        self._duration.observe_ms([row.duration_ms for row in rows], marks)
+        self._overhead.observe_ms([row.overhead_ms for row in rows if row.overhead_ms is not None])
+        self._waited([row.first_token_ms for row in rows], marks)
+        self._used([row.usage for row in rows if row.usage is not None])
+        self._paid(sum([row.cost_usd for row in rows if row.cost_usd is not None and row.cost_usd > 0]))
 
-    def _wait(self, wait_ms: float, mark: Mark) -> None:
-        if self._waits is None:
-            self._waits = self._made.histograms["time_to_first_token_seconds"].of(*self._target)
-        self._waits.observe_ms(wait_ms, mark)
+    def _waited(self, waits_ms: Sequence[float | None], marks: Sequence[Mark]) -> None:
+        known = [(wait_ms, mark) for wait_ms, mark in zip(waits_ms, marks, strict=True) if wait_ms is not None]
+        if known:
+            if self._waits is None:
+                self._waits = self._made.histograms["time_to_first_token_seconds"].of(*self._target)
+            self._waits.observe_ms([wait_ms for wait_ms, _ in known], [mark for _, mark in known])
 
-    def _used(self, usage: Usage) -> None:
+    def _used(self, usages: Sequence[Usage]) -> None:
         """Count the kinds of tokens that are not zero."""
-        into, out, cached, reasoning = self._tokens
-        if usage.input > 0:
-            (into or self._kind(0)).inc(usage.input)
-        if usage.output > 0:
-            (out or self._kind(1)).inc(usage.output)
-        if usage.cached > 0:
-            (cached or self._kind(2)).inc(usage.cached)
-        if usage.reasoning > 0:
-            (reasoning or self._kind(3)).inc(usage.reasoning)
+        self._add(0, sum([usage.input for usage in usages]))
+        self._add(1, sum([usage.output for usage in usages]))
+        self._add(2, sum([usage.cached for usage in usages]))
+        self._add(3, sum([usage.reasoning for usage in usages]))
 
-    def _kind(self, place: int) -> Number:
-        tokens = self._tokens[place] = self._made.counters["tokens_total"].of(*self._target, TOKENS[place])
-        return tokens
+    def _add(self, kind: int, tokens: int) -> None:
+        if tokens > 0:
+            number = self._tokens[kind]
+            if number is None:
+                number = self._tokens[kind] = self._made.counters["tokens_total"].of(*self._target, TOKENS[kind])
+            number.inc(tokens)
 
     def _paid(self, usd: float) -> None:
-        if self._cost is None:
-            self._cost = self._made.counters["cost_usd_total"].of(*self._target)
-        self._cost.inc(usd)
+        if usd > 0:
+            if self._cost is None:
+                self._cost = self._made.counters["cost_usd_total"].of(*self._target)
+            self._cost.inc(usd)
+
+
+class Endings:
+    """What the attempts add to that have all their labels in common. They wait as the rows of a `Tally` do."""
+
+    __slots__ = ("_attempts", "_upstream", "waiting")
+
+    def __init__(self, made: Instruments, attempt: tuple[str, ...]) -> None:
+        self._attempts = made.counters["attempts_total"].of(*attempt)
+        self._upstream = made.histograms["upstream_duration_seconds"].of()
+        self.waiting: list[float] = []
+        """How long each took, in milliseconds."""
+
+    def count(self) -> None:
+        """Count the attempts that wait."""
+        durations_ms, self.waiting = self.waiting, []
+        self._attempts.inc(len(durations_ms))
+        self._upstream.observe_ms(durations_ms)

@@ -22,7 +22,7 @@ from troyproxy.errors import RateLimited
 from troyproxy.ports import AutoPlan, Clock, Failover
 from troyproxy.telemetry.access import facts as access_facts
 from troyproxy.telemetry.clean import masked
-from troyproxy.telemetry.silent import Silent
+from troyproxy.telemetry.silent import Sleeper
 
 KINDS: Final[Mapping[str, str]] = {
     "request": "a request has ended; the facts of the access log",
@@ -90,10 +90,11 @@ class Watcher:
         return lost, events
 
 
-class Live(Silent):
-    """Hears what happens and passes it on to the watchers. Never waits, never raises."""
+class Live(Sleeper):
+    """Hears what happens and passes it on to the watchers; sleeps without any. Never waits, never raises."""
 
     def __init__(self, clock: Clock, *, queued: int = QUEUED, watchers: int = WATCHERS) -> None:
+        super().__init__()
         self._clock, self._queued, self._most = clock, queued, watchers
         self._numbers = itertools.count(1)
         self._watchers: list[Watcher] = []
@@ -108,10 +109,12 @@ class Live(Silent):
             raise RateLimited(f"{self._most} watchers are connected already", retry_after_s=5.0)
         watcher = Watcher(kinds, self._queued)
         self._watchers.append(watcher)
+        self.turn(asleep=False)
         try:
             yield watcher
         finally:
             self._watchers.remove(watcher)
+            self.turn(asleep=not self._watchers)
 
     def tell(self, kind: str, facts: Mapping[str, object]) -> None:
         """Tell every watcher; what is None is left out."""

@@ -19,7 +19,7 @@ from troyproxy.ports import AutoPlan, Clock, Failover
 from troyproxy.resilience.breaker import TRANSITIONS
 from troyproxy.telemetry.counting import Number, Spread
 from troyproxy.telemetry.declared import DECLARED
-from troyproxy.telemetry.instruments import Tally, instruments
+from troyproxy.telemetry.instruments import Endings, Tally, instruments
 from troyproxy.telemetry.labels import (
     CLASSES,
     EXCLUSIONS,
@@ -65,20 +65,19 @@ class Metrics(Silent):
         self.registry = CollectorRegistry()
         self._labels, self._folder = labels, folder
         self._made = made = instruments(self.registry, several=folder is not None)
-        # An end is noted, and counted with others or before a scrape: the counting costs a third then, as its code and
-        # its numbers are at hand. What other workers read from a file is counted at once.
-        self._finished: list[tuple[Tally, UsageRow]] = []
-        self._ended: list[tuple[Number, float]] = []
+        # What happens in every request is noted, and counted with others or before a scrape. What other workers read
+        # from a file is counted at once.
+        self._behind: list[Tally | Endings] = []
+        """Those for which something waits."""
+        self._loads: dict[tuple[str, str], int] = {}
+        self._begun = self._over = self._late = 0
         self._patience = 1 if folder is not None else MOST_LATE
         made.tell_before_showing(self._catch_up)
         self._counters, self._gauges, self._histograms = made.counters, made.gauges, made.histograms
-        self._inflight, self._upstream = (
-            made.gauges["inflight_requests"].of(),
-            made.histograms["upstream_duration_seconds"].of(),
-        )
+        self._inflight = made.gauges["inflight_requests"].of()
         # Which numbers an event counts in is worked out once for each set of names, until the configuration changes.
         self._requests: dict[Names, Tally] = {}
-        self._attempts: dict[Names, Number] = {}
+        self._attempts: dict[Names, Endings] = {}
         self._accounts: dict[Names, Number] = {}
         self._gaps: dict[Names, Spread] = {}
         self._status, self._live = StatusCollector(labels), Live(labels)
@@ -117,40 +116,50 @@ class Metrics(Silent):
             await clock.sleep(REFRESH_S)
 
     def request_started(self) -> None:
-        self._inflight.inc()
+        self._begun += 1
+        if self._patience == 1:
+            self._catch_up()
 
     def request_finished(self, row: UsageRow) -> None:
         names = row.route, row.combo, row.stream, row.outcome, row.status, row.provider, row.model
         tally = self._requests.get(names)
         if tally is None:
             tally = _remember(self._requests, names, self._tally(row))
-        self._finished.append((tally, row))
-        if len(self._finished) >= self._patience:
+        if not tally.waiting:
+            self._behind.append(tally)
+        tally.waiting.append(row)
+        self._over += 1
+        if self._over >= self._patience:
             self._catch_up()
         if row.wasted is not None:
             self._wasted(row, row.wasted.total)
 
     def attempt_finished(self, attempt: AttemptRecord) -> None:
         names = attempt.provider, attempt.model, attempt.outcome
-        number = self._attempts.get(names)
-        if number is None:
+        endings = self._attempts.get(names)
+        if endings is None:
             target = self._labels.target(attempt.provider, attempt.model)
-            number = self._counters["attempts_total"].of(*target, *_ending(attempt.outcome))
-            _remember(self._attempts, names, number)
-        self._ended.append((number, attempt.duration_ms))
-        if len(self._ended) >= self._patience:
+            endings = _remember(self._attempts, names, Endings(self._made, (*target, *_ending(attempt.outcome))))
+        if not endings.waiting:
+            self._behind.append(endings)
+        endings.waiting.append(attempt.duration_ms)
+        self._late += 1
+        if self._late >= self._patience:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Count what was noted, in the order in which it came."""
-        ended, self._ended = self._ended, []
-        for number, duration_ms in ended:
-            number.inc()
-            self._upstream.observe_ms(duration_ms)
-        finished, self._finished = self._finished, []
-        self._inflight.inc(-len(finished))
-        for tally, row in finished:
-            tally.add(row)
+        """Count what was noted."""
+        behind, loads, change = self._behind, self._loads, self._begun - self._over
+        self._behind, self._loads, self._begun, self._over, self._late = [], {}, 0, 0, 0
+        self._inflight.inc(change)
+        for each in behind:
+            each.count()
+        for names, count in loads.items():
+            number = self._accounts.get(names)
+            if number is None:
+                number = self._gauges["account_inflight"].of(*self._labels.account(*names))
+                _remember(self._accounts, names, number)
+            number.set(count)
 
     def failed_over(self, failover: Failover) -> None:
         labels = self._labels
@@ -170,11 +179,9 @@ class Metrics(Silent):
         self._count("circuit_transitions_total", word("state", before), word("state", after)).inc()
 
     def inflight_changed(self, provider: str, account: str, count: int) -> None:
-        number = self._accounts.get((provider, account))
-        if number is None:
-            number = self._gauges["account_inflight"].of(*self._labels.account(provider, account))
-            _remember(self._accounts, (provider, account), number)
-        number.set(count)
+        self._loads[provider, account] = count
+        if self._patience == 1:
+            self._catch_up()
 
     def leaked(self, provider: str, model: str, leak_format: str, action: str) -> None:
         target = self._labels.target(provider, model)

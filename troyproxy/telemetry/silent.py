@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.ports import AutoPlan, Failover
@@ -49,3 +49,22 @@ class Silent:
 
     def trace(self, request_id: str, lines: Sequence[str]) -> None:
         """The play-by-play of a finished request."""
+
+
+class Sleeper(Silent):
+    """An observer that has nothing to do for most of the time: while it sleeps, `Fanout` leaves it out."""
+
+    def __init__(self) -> None:
+        self.asleep = True
+        self._told: list[Callable[[], object]] = []
+
+    def on_turn(self, told: Callable[[], object]) -> None:
+        """Call *told* whenever it falls asleep or wakes."""
+        self._told.append(told)
+
+    def turn(self, *, asleep: bool) -> None:
+        """Be *asleep*, or awake, from now on."""
+        if asleep is not self.asleep:
+            self.asleep = asleep
+            for told in self._told:
+                told()

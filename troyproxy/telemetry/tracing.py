@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from troyproxy.accounting.records import Traced, UsageRow
 from troyproxy.ports import Headers
-from troyproxy.telemetry.silent import Silent
+from troyproxy.telemetry.silent import Sleeper
 from troyproxy.telemetry.span_names import OPT_IN, is_latest
 
 if TYPE_CHECKING:
@@ -41,10 +41,11 @@ def otlp_spans(latest: bool) -> Spans:  # noqa: FBT001 -- called through `MakeSp
     return Spans(latest=latest)
 
 
-class Tracing(Silent):
-    """Hears of requests, and has spans made of them between `open` and `close`, if *env* asks for them."""
+class Tracing(Sleeper):
+    """Hears of requests, and has spans made of them between `open` and `close`, if *env* asks; else it sleeps."""
 
     def __init__(self, env: Mapping[str, str], *, make: MakeSpans = otlp_spans) -> None:
+        super().__init__()
         self._env = {name: value for name, value in env.items() if name.startswith("OTEL_")}
         self._make = make
         self._spans: Spans | None = None
@@ -68,6 +69,7 @@ class Tracing(Silent):
             self._spans = self._make(is_latest(self._env.get(OPT_IN, "")))
         except ModuleNotFoundError:
             LOGGER.warning(MISSING)
+        self.turn(asleep=self._spans is None)
 
     async def follow(self) -> None:
         """Wait for the stop, and deliver what is left then."""
@@ -79,6 +81,7 @@ class Tracing(Silent):
     async def close(self) -> None:
         """End; spans that are not delivered within `CLOSE_S` are lost. Safe to call twice."""
         spans, self._spans = self._spans, None
+        self.turn(asleep=True)
         if spans is None:
             return
         loop, done = asyncio.get_running_loop(), asyncio.Event()

@@ -60,12 +60,9 @@ class WrittenSpread(Spread):
         self._sum.inc(amount)
         self._kept[bisect_left(self.bounds, amount)].inc(1)
 
-    def observe_ms(self, duration_ms: float, mark: Mark | None = None) -> None:
-        """Count a duration, in seconds; by a clock that went back it is 0."""
-        self.observe(duration_ms / 1000 if duration_ms > 0 else 0.0, mark)
-
-    def observe_all(self, amounts: Sequence[float]) -> None:
+    def observe_all(self, amounts: Sequence[float], marks: Sequence[Mark] = ()) -> None:
         """Count every one of *amounts*, with one write for each bucket."""
+        del marks
         for place, count in Counter(bisect_left(self.bounds, amount) for amount in amounts).items():
             self._kept[place].inc(count)
         self._sum.inc(math.fsum(amounts))
