@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from troyproxy.accounting.records import AttemptRecord, UsageRow
 from troyproxy.errors import StoreUnavailable
 from troyproxy.ports import AutoPlan, Ear, Failover, Headers, News, UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.ports.upstream import gathered
 from troyproxy.resilience.events import Event
 
 
@@ -87,12 +88,19 @@ class FakeResponse:
         self._steps = list(reply.body)
         self._close_s = reply.close_s
         self._ear: Ear | None = None
-        self.read = self.heard = 0
+        self._body = self._played()
+        self.taken = self.heard = 0
         self.closed = False
 
-    async def chunks(self) -> AsyncIterator[bytes]:
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self._body
+
+    async def read(self, limit: int, into: list[bytes], /) -> bool:
+        return await gathered(self._body, limit, into)
+
+    async def _played(self) -> AsyncIterator[bytes]:
         for step in self._steps:
-            self.read += 1
+            self.taken += 1
             if not isinstance(step, bytes):
                 await _play(step)
             elif self._ear is not None and self._ear(step):

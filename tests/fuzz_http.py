@@ -54,19 +54,26 @@ class Seen:
     refused: bool
 
 
-def run(pieces: list[bytes], *, bodiless: bool = False) -> Seen:
-    """Feed *pieces* until one is refused, then say that no more will come."""
-    parser, refused = ResponseParser(bodiless=bodiless), False
+def run(pieces: list[bytes], *, bodiless: bool = False, short: bool = False) -> Seen:
+    """Feed *pieces* until one is refused, then say that no more will come.
+
+    *short*: whole chunks are asked for first, as for somebody who hears a stream.
+    """
+    parser, refused, body = ResponseParser(bodiless=bodiless), False, b""
     try:
         for piece in pieces:
-            parser.feed(piece)
+            if short and (chunk := parser.only_chunk(piece)):
+                body += chunk
+            else:
+                parser.feed(piece)
+                body += parser.take()
         parser.end()
     except Malformed:
         refused = True
     except Cut:
         assert not parser.complete
     assert parser.complete or not parser.reusable
-    return Seen(parser.status, parser.headers, b"".join(parser.body), parser.complete, refused)
+    return Seen(parser.status, parser.headers, body + parser.take(), parser.complete, refused)
 
 
 def pieces_of(data: bytes, places: bytes) -> list[bytes]:
@@ -97,6 +104,7 @@ def check(data: bytes) -> Seen:
     bodiless = bool(data) and data[0] % 8 == 7
     seen = run([text], bodiless=bodiless)
     cut = run(pieces_of(text, places), bodiless=bodiless)
+    assert run(pieces_of(text, places), bodiless=bodiless, short=True) == cut
     assert (seen.status, seen.headers, seen.complete) == (cut.status, cut.headers, cut.complete)
     assert seen.body == cut.body or seen.refused
     if seen.complete and not bodiless:

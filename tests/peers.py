@@ -6,20 +6,31 @@ import asyncio
 from collections.abc import Callable
 
 from tests.asgi import Scope
-from troyproxy.proxy.answers import PEER
+from troyproxy.proxy.answers import PEER, Send
 
 
 class FakePeer:
-    """A client that has sent *body* by now (None: not all of it), reads unless it is `paused`, and leaves when told."""
+    """A client that has sent *body* by now (None: not all of it), reads unless it is `paused`, and leaves when told.
 
-    def __init__(self, body: bytes | None = None) -> None:
+    *gathered* is what comes of the wait for its body: None when it leaves.
+    """
+
+    def __init__(self, body: bytes | None = None, gathered: bytes | Exception | None = None) -> None:
         self._body, self._gone = body, False
+        self._gathered = body if gathered is None else gathered
         self.watcher: Callable[[], None] | None = None
         self.paused = False
+        self.unsent = 0
 
     def take_body(self) -> bytes | None:
         body, self._body = self._body, None
         return body
+
+    async def gather(self, limit: int, *, stall_s: float, total_s: float) -> bytes | None:
+        del limit, stall_s, total_s
+        if isinstance(self._gathered, Exception):
+            raise self._gathered
+        return self._gathered
 
     def watch(self, callback: Callable[[], None], /) -> None:
         self.watcher = callback
@@ -28,6 +39,13 @@ class FakePeer:
 
     def unwatch(self) -> None:
         self.watcher = None
+
+    def owns(self, send: Send, /) -> bool:
+        del send
+        return False
+
+    def put(self, part: bytes, /) -> None:
+        raise NotImplementedError
 
     def leave(self) -> None:
         """Hang up."""

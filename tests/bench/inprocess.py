@@ -23,8 +23,8 @@ from tests.bench.servers import configuration, environment, new_key, prepare
 from tests.bench.shapes import DONE, FIRST, KB, LAST, USAGE, completion, moment, request
 from troyproxy.api.wiring import Wiring
 from troyproxy.app import create_app
-from troyproxy.ports import Ear, UpstreamRequest, UpstreamResponse
-from troyproxy.proxy.answers import PEER
+from troyproxy.ports import Ear, UpstreamRequest, UpstreamResponse, gathered
+from troyproxy.proxy.answers import PEER, Send
 from troyproxy.settings.load import load
 
 EVENTS: Final = 64
@@ -70,6 +70,10 @@ class Told:
                 await asyncio.sleep(0)
             yield part
 
+    async def read(self, limit: int, into: list[bytes], /) -> bool:
+        """Put the parts into *into*."""
+        return await gathered(self.chunks(), limit, into)
+
     def listen(self, ear: Ear, /) -> None:
         """Offer the parts that come to *ear*, as a network does."""
         self.ear = ear
@@ -110,6 +114,14 @@ class Client:
         """Do nothing."""
 
     def unwatch(self) -> None:
+        """Do nothing."""
+
+    def owns(self, send: Send, /) -> bool:
+        """Nobody stands between."""
+        del send
+        return True
+
+    def put(self, part: bytes, /) -> None:
         """Do nothing."""
 
 

@@ -25,6 +25,7 @@ FLOW = {"type": "http.response.start", "status": 200, "headers": [(b"X-A", b"b")
 HI = {"type": "http.response.body", "body": b"hi"}
 MORE = {**HI, "more_body": True}
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n"
+UNTIL_CLOSE = b"HTTP/1.1 200 OK\r\nx-a: b\r\nconnection: close\r\n\r\n"
 FLOW_HEAD = b"HTTP/1.1 200 OK\r\nx-a: b\r\ntransfer-encoding: chunked\r\n\r\n"
 
 Act = Callable[["Told"], Awaitable[None]]
@@ -38,6 +39,7 @@ class Transport(asyncio.Transport):
         self.writes: list[bytes] = []
         self.closed = False
         self.reading = True
+        self.unsent = 0
 
     def write(self, data: Any) -> None:  # noqa: ANN401 -- as the base has it
         self.writes.append(bytes(data))
@@ -49,7 +51,7 @@ class Transport(asyncio.Transport):
         return self.closed
 
     def get_write_buffer_size(self) -> int:
-        return 0
+        return self.unsent
 
     def pause_reading(self) -> None:
         self.reading = False
@@ -171,6 +173,9 @@ async def test_the_app_sees_what_uvicorn_shows_it() -> None:
     [
         (b"HEAD / HTTP/1.1", [OK, HI], HEAD, False),
         (b"GET / HTTP/1.0", [OK, HI], HEAD[:-2] + b"connection: close\r\n\r\nhi", True),
+        (b"GET / HTTP/1.0\r\nconnection: keep-alive", [FLOW, HI], UNTIL_CLOSE + b"hi", True),
+        (b"GET / HTTP/0.9", [FLOW, HI], UNTIL_CLOSE + b"hi", True),
+        (b"HEAD / HTTP/1.0", [FLOW, HI], UNTIL_CLOSE, True),
         (b"GET / HTTP/1.1\r\nconnection: close", [OK, HI], HEAD[:-2] + b"connection: close\r\n\r\nhi", True),
         (
             b"GET / HTTP/1.1",
@@ -191,13 +196,38 @@ async def test_the_app_sees_what_uvicorn_shows_it() -> None:
             False,
         ),
     ],
-    ids=["HEAD", "1.0", "asked to close", "says close", "no body", "chunked by the app"],
+    ids=[
+        "HEAD",
+        "1.0",
+        "1.0 flow",
+        "0.9 flow",
+        "1.0 HEAD",
+        "asked to close",
+        "says close",
+        "no body",
+        "chunked by the app",
+    ],
 )
 async def test_an_answer_is_framed_as_the_request_wants_it(
     request_line: bytes, messages: list[dict[str, Any]], written: bytes, closed: bool
 ) -> None:
     desk = Desk(sending(*messages))
     assert (await desk.gets(request_line + b"\r\nhost: h\r\n\r\n"), desk.transport.closed) == ([written], closed)
+
+
+async def test_events_for_a_client_that_knows_no_chunks_come_as_they_are() -> None:
+    desk = Desk(sending(FLOW, MORE, {**MORE, "body": b""}, MORE, {**HI, "body": b""}))
+    writes = await desk.gets(b"GET / HTTP/1.0\r\n\r\n")
+    assert (b"".join(writes), desk.transport.closed) == (UNTIL_CLOSE + b"hihi", True)
+
+
+async def test_a_client_that_knows_no_interim_answers_gets_none() -> None:
+    async def act(told: Told) -> None:
+        await told.receive()
+        await sending(OK, HI)(told)
+
+    got = await Desk(act).gets(POST.replace(b"1.1", b"1.0") + b"expect: 100-continue\r\n\r\n", b"body")
+    assert got == [HEAD[:-2] + b"connection: close\r\n\r\nhi"]
 
 
 async def test_a_server_that_stops_says_so_in_every_answer() -> None:

@@ -28,7 +28,8 @@ from tests.cli.test_exchange import (
     until_it_leaves,
 )
 from troyproxy.cli import line
-from troyproxy.cli.protocol import MAX_BODY, Connection
+from troyproxy.cli.protocol import Connection
+from troyproxy.cli.reading import MAX_BODY
 from troyproxy.cli.server_config import ServerConfig
 from troyproxy.proxy.answers import Receive, Send
 from troyproxy.proxy.call import Scope
@@ -95,6 +96,20 @@ async def test_a_body_of_which_something_is_missing_is_to_be_received() -> None:
 
     await Desk(act).gets(POST + b"\r\nab")
     assert taken == [None, b"ab"]
+
+
+async def test_what_the_system_has_not_taken_of_an_answer_is_unsent() -> None:
+    unsent: list[int] = []
+    desk = Desk(nothing)
+
+    async def act(told: Told) -> None:
+        for desk.transport.unsent in (0, 7):
+            unsent.append(told.peer.unsent)
+        await sending(OK, HI)(told)
+
+    desk.act = act
+    await desk.gets(POST + b"\r\nabcd")
+    assert unsent == [0, 7]
 
 
 async def test_a_client_that_waits_to_be_told_is_told_to_go_on() -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pytest
 import uvicorn
 
-from troyproxy.cli import protocol
+from troyproxy.cli import protocol, reading
 from troyproxy.cli.protocol import Connection
 from troyproxy.cli.server import server_config
 from troyproxy.cli.server_config import ServerConfig
@@ -27,7 +27,7 @@ PIECE = b"x" * 1000
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protocol, "MAX_HEAD", 5000)
+    monkeypatch.setattr(reading, "MAX_HEAD", 5000)
 
 
 @dataclass

@@ -36,8 +36,8 @@ def chosen(
     setting: LeakMode = SUPPRESS,
 ) -> LeakMode:
     """Return the mode for an answer of provider ``alpha`` when the five say what is given."""
-    call = Call(request_id="r", at=0, started=0, route="/", snapshot=snapshot(alpha=provider))
-    call.headers = ((b"x-troy-leak-mode", header.encode()),) if header is not None else ()
+    headers = ((b"x-troy-leak-mode", header.encode()),) if header is not None else ()
+    call = Call(request_id="r", at=0, started=0, route="/", headers=headers, snapshot=snapshot(alpha=provider))
     call.key = Key(id="k", name="k", digest=b"", leak=key) if key is not None else None
     named = Combo(id="c", name="c", members=(), config={"leak": combo} if combo is not None else {})
     call.resolution = Resolution(NameKind.COMBO, "c", "c", combo=named)
@@ -191,8 +191,8 @@ def test_who_is_told_at_once_that_nobody_wants_anything_would_be_told_so_anyway(
     layer: bool,
 ) -> None:
     pictured = build([Provider(id="alpha", auth=NO_AUTH, app="inner", leak=provider)], leak=whole)
-    call = Call("r", 0, 0, "/", snapshot=pictured, payload=dict(tools))
-    call.headers = ((b"x-troy-leak-mode", header.encode()),) if header is not None else ()
+    headers = ((b"x-troy-leak-mode", header.encode()),) if header is not None else ()
+    call = Call("r", 0, 0, "/", headers=headers, snapshot=pictured, payload=dict(tools))
     call.key = Key(id="k", name="k", digest=b"", leak=key or {})
     named = Combo(id="c", name="c", members=(), config={"leak": combo} if combo is not None else {})
     call.resolution = Resolution(NameKind.COMBO, "c", "c", combo=named)

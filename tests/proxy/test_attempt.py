@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 
 import pytest
 
@@ -14,6 +15,7 @@ from troyproxy.catalog.keys import Key
 from troyproxy.catalog.providers import Timeouts
 from troyproxy.ports import UpstreamFailed
 from troyproxy.resilience.faults import Fault
+from troyproxy.wire.glance import LARGE
 
 pytestmark = pytest.mark.anyio
 
@@ -132,6 +134,35 @@ async def test_an_answer_without_usage_is_estimated(rig: Rig) -> None:
 async def test_reported_usage_is_recorded(rig: Rig) -> None:
     rig.script(alpha=answer())
     assert (await rig.ask()).row.usage == Usage(3, 2)
+
+
+def _large(value: Mapping[str, object]) -> bytes:
+    return json.dumps({**value, "pad": "x" * LARGE}).encode()
+
+
+@pytest.mark.parametrize("content", ["text", "t\u00e9xt", [{"type": "text", "text": "part"}]])
+async def test_a_large_answer_goes_out_byte_for_byte_and_is_counted(rig: Rig, content: object) -> None:
+    counted = {"prompt_tokens": 9, "completion_tokens": 32}
+    answered = {"choices": [{"message": {"content": content}}], "usage": counted, "pad": "x" * LARGE}
+    body = json.dumps(answered, ensure_ascii=False).encode()
+    rig.script(alpha=answer(body))
+    served = await rig.ask()
+    assert (served.exchange.body == body, served.row.usage) == (True, Usage(9, 32))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        _large({"choices": []}),
+        _large({"error": {"message": "no"}, "usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
+        _large({**COMPLETION, "usage": {"prompt_tokens": 1, "completion_tokens": 1}})[:-1],
+        _large({**COMPLETION, "usage": {"prompt_tokens": 1, "completion_tokens": 1}}).replace(b"xxx", b"x\xffx", 1),
+    ],
+)
+async def test_a_large_200_that_is_no_completion_goes_on(rig: Rig, body: bytes) -> None:
+    rig.script(alpha=answer(body), beta=answer())
+    served = await rig.ask()
+    assert (served.exchange.json(), served.outcomes) == (COMPLETION, ["transient", "ok"])
 
 
 async def test_usage_of_an_answer_that_failed_is_wasted(rig: Rig) -> None:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.fakes import FakeClock
 from tests.proxy.rig import Rig
 from troyproxy.proxy.bodies import adaptations, learned_name, member_body
@@ -9,6 +11,7 @@ from troyproxy.proxy.call import Call
 from troyproxy.proxy.learned import LearnedParameters
 from troyproxy.routing.changes import Changes
 from troyproxy.routing.members import Candidate, candidate_of
+from troyproxy.wire.multipart import Form, scan
 
 
 def _call(rig: Rig, **fields: object) -> Call:
@@ -67,3 +70,19 @@ def test_a_parameter_is_remembered_under_one_name() -> None:
 def test_adaptations_name_parameter_and_action() -> None:
     changes = Changes(adapted=("reasoning_effort=high", "-tools", "max_tokens:100"))
     assert list(adaptations(changes)) == [("reasoning_effort", "set"), ("tools", "dropped"), ("max_tokens", "set")]
+
+
+FORM = b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\nalpha/m1\r\n--b--\r\n'
+
+
+@pytest.mark.parametrize(
+    ("body", "form"), [(b'{"model":"alpha/m1","x":1.0}', None), (FORM, scan(FORM, b"b"))], ids=["json", "form"]
+)
+def test_what_is_passed_through_is_held_once_and_renamed_for_each_member(
+    rig: Rig, clock: FakeClock, body: bytes, form: Form | None
+) -> None:
+    call = Call("r", 0.0, 0.0, "/v1/images/{path}", body=body, payload={"model": "alpha/m1"})
+    call.form = form
+    for name in ("m1", "another", "m1"):
+        sent = member_body(call, candidate_of(rig.snapshot.providers["alpha"], name), LearnedParameters(clock)).content
+        assert (sent, call.body is sent) == (body.replace(b"alpha/m1", name.encode()), True)

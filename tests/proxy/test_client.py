@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -142,6 +143,65 @@ async def test_a_whole_answer_goes_in_pieces_and_only_the_last_one_ends_it(rig: 
     assert b"".join(piece["body"] for piece in pieces) == body
     assert [piece.get("more_body", False) for piece in pieces] == [True] * (len(pieces) - 1) + [False]
     assert max(len(piece["body"]) for piece in pieces) <= PIECE
+
+
+@dataclass(slots=True)
+class Pipe:
+    """Between our server and a client: it takes *taken* bytes in each *turn_s* seconds, of what is written."""
+
+    seat: Seat
+    taken: int
+    turn_s: float = 50.0
+    messages: list[tuple[int, bool]] = field(default_factory=list)
+
+    async def send(self, message: Message) -> None:
+        while self.seat.paused:
+            await asyncio.sleep(self.turn_s)
+            self.seat.unsent = max(0, self.seat.unsent - self.taken)
+            self.seat.paused = self.seat.unsent > 0
+        if message["type"] == "http.response.body":
+            self.messages.append((len(message["body"]), message.get("more_body", False)))
+            self.seat.unsent += len(message["body"])
+            self.seat.paused = self.seat.unsent > self.taken
+
+
+def _piped(rig: Rig, taken: int) -> tuple[Client, Pipe]:
+    call = rig.call()
+    call.peer = seat = Seat()
+    pipe = Pipe(seat, taken)
+    return Client(call, pipe.send, stall_s=60), pipe
+
+
+async def test_a_large_answer_that_the_client_takes_is_two_messages(rig: Rig) -> None:
+    client, pipe = _piped(rig, 10 * PIECE)
+    await client.whole(200, (), b"x" * (5 * PIECE + 7))
+    assert (pipe.messages, client.finished) == ([(5 * PIECE, True), (7, False)], True)
+
+
+async def test_the_end_of_a_large_answer_waits_while_its_client_takes_a_piece_in_time(rig: Rig) -> None:
+    client, pipe = _piped(rig, PIECE)
+    await client.whole(200, (), b"x" * (5 * PIECE + 7))
+    assert (pipe.messages, client.finished) == ([(5 * PIECE, True), (0, True), (7, False)], True)
+
+
+async def test_a_client_that_takes_less_than_a_piece_in_time_is_gone_before_the_end(rig: Rig) -> None:
+    client, pipe = _piped(rig, PIECE - 1)
+    with pytest.raises(ClientGone, match="does not read"):
+        await client.whole(200, (), b"x" * (5 * PIECE + 7))
+    assert (pipe.messages, client.finished) == ([(5 * PIECE, True)], False)
+
+
+async def test_a_client_that_leaves_a_large_answer_is_gone(rig: Rig) -> None:
+    client, pipe = _piped(rig, PIECE)
+
+    async def break_off(message: Message) -> None:
+        if pipe.messages:
+            raise BrokenPipeError
+        await pipe.send(message)
+
+    client._send = break_off
+    with pytest.raises(ClientGone, match="has gone"):
+        await client.whole(200, (), b"x" * (5 * PIECE + 7))
 
 
 async def test_a_client_that_stops_reading_a_whole_answer_is_gone_before_its_end(rig: Rig) -> None:

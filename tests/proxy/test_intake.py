@@ -5,12 +5,14 @@ import gzip
 import random
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
 import brotli
 import pytest
 import zstandard
 
 from tests.asgi import Message, Receive
+from tests.peers import FakePeer
 from troyproxy.errors import (
     BodyTooLarge,
     InvalidJSON,
@@ -19,6 +21,7 @@ from troyproxy.errors import (
     UnsupportedEncoding,
     UnsupportedMediaType,
 )
+from troyproxy.proxy.answers import TooMuch
 from troyproxy.proxy.intake import ClientLeft, Patience, content_coding, decode_object, inflate, read_body, require_json
 from troyproxy.wire import coding as codings
 from troyproxy.wire.coding import MAX_PIECE
@@ -103,6 +106,28 @@ async def test_a_body_that_does_not_come_in_time_is_a_bad_request_that_ends_the_
     with pytest.raises(InvalidRequest, match="did not arrive in time") as refused:
         await _slowly(*[b"x"] * parts, every_s=every_s)
     assert refused.value.headers["connection"] == "close"
+
+
+@pytest.mark.parametrize(
+    ("gathered", "error"),
+    [(None, ClientLeft), (TooMuch(), BodyTooLarge), (TimeoutError(), InvalidRequest), (b"{}", None)],
+)
+async def test_what_comes_of_the_wait_of_a_peer_is_what_comes_of_receiving(
+    gathered: bytes | Exception | None, error: type[Exception] | None
+) -> None:
+    peer = FakePeer(None, gathered)
+    with nullcontext() if error is None else pytest.raises(error) as refused:
+        assert await read_body(_never, (), limit=LIMIT, peer=peer) == gathered
+    assert refused is None or ("connection" in getattr(refused.value, "headers", {})) is (error is InvalidRequest)
+
+
+async def _never() -> Message:
+    raise AssertionError("received")
+
+
+async def test_what_a_peer_gathered_is_decompressed() -> None:
+    peer = FakePeer(None, gzip.compress(b"{}"))
+    assert await read_body(_never, ((b"content-encoding", b"gzip"),), limit=LIMIT, peer=peer) == b"{}"
 
 
 async def test_a_declared_length_over_the_limit_is_refused_before_a_byte_is_read() -> None:

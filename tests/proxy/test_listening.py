@@ -15,8 +15,10 @@ from tests.asgi import Message
 from tests.proxy.rig import DONE, Rig, Served, delta, event, finish, role, usage
 from tests.proxy.seat import Seat
 from tests.virtual import VirtualLoop
-from troyproxy.ports import Ear, UpstreamRequest
+from troyproxy.ports import Ear, EarFailed, UpstreamRequest
 from troyproxy.proxy.client import Client, ClientGone
+from troyproxy.proxy.hearing import GAP_SAMPLE
+from troyproxy.proxy.rows import row_of
 from troyproxy.resilience.faults import Fault
 from troyproxy.upstream.pooled.response import PooledResponse
 from troyproxy.wire.sse import Frame
@@ -65,7 +67,7 @@ class _Fed:
     responses: list[PooledResponse] = field(default_factory=list)
 
     async def send(self, _: UpstreamRequest) -> PooledResponse:
-        response = self.kind(_Line(), bodiless=False)
+        response = self.kind(_Line(), asyncio.get_running_loop(), bodiless=False)
         self.responses.append(response)
         loop = asyncio.get_running_loop()
         for at, data in enumerate(self.reads):
@@ -92,13 +94,15 @@ def _reads(*events: bytes) -> list[bytes]:
     return [HEAD, *(b"%x\r\n%b\r\n" % (len(part), part) for part in events), b"0\r\n\r\n"]
 
 
-def _run(upstream: _Fed, *, paused: tuple[float, float] | None = None, leaves_s: float = 0.0) -> Served:
+def _run(
+    upstream: _Fed, *, paused: tuple[float, float] | None = None, leaves_s: float = 0.0, straight: bool = True
+) -> Served:
     async def run() -> Served:
         rig = Rig()
         rig.upstream = upstream  # type: ignore[assignment]  # one that is fed
         rig.set(stream_idle_s=0.25, keepalive_s=0.0, max_attempts=1)
         call = rig.call("alpha/m1", stream=True)
-        call.peer = seat = Seat()
+        call.peer = seat = Seat(straight=straight)
         loop = asyncio.get_running_loop()
         for at, value in zip(paused or (), (True, False), strict=False):
             loop.call_later(at, setattr, seat, "paused", value)
@@ -123,14 +127,21 @@ def _seen(served: Served) -> tuple[object, ...]:
     st.none() | st.tuples(st.floats(0, 2), st.floats(0, 2)),
     st.booleans(),
     st.sampled_from([0.0, 0.35, 0.72]),
+    st.booleans(),
 )
 def test_it_makes_no_difference_whether_the_task_is_woken(
-    events: list[bytes], places: list[int], paused: tuple[float, float] | None, reset: bool, leaves_s: float
+    events: list[bytes],
+    places: list[int],
+    paused: tuple[float, float] | None,
+    reset: bool,
+    leaves_s: float,
+    straight: bool,
 ) -> None:
     data = _chunked([role(), delta("first"), *events, *([] if reset else [finish(), usage(), DONE])])
     reads = _cut(data[:-5] if reset else data, places)
-    ways = [_run(_Fed(reads, kind, reset), paused=paused, leaves_s=leaves_s) for kind in (PooledResponse, _Pulled)]
-    assert _seen(ways[0]) == _seen(ways[1])
+    pulled = _run(_Fed(reads, _Pulled, reset), paused=paused, leaves_s=leaves_s)
+    heard = _run(_Fed(reads, PooledResponse, reset), paused=paused, leaves_s=leaves_s, straight=straight)
+    assert _seen(heard) == _seen(pulled)
 
 
 def test_an_ordinary_event_wakes_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,6 +170,48 @@ def test_what_comes_while_the_client_does_not_read_follows_in_order() -> None:
 def test_nothing_is_passed_on_to_a_client_that_left() -> None:
     served = _run(_Fed(_reads(*map(delta, "abcdefgh"), finish(), DONE)), leaves_s=0.35)
     assert (served.exchange.body, served.row.outcome) == (b"".join(map(delta, "abc")), "cancelled")
+
+
+# --- a bug on the way ---
+
+
+class _Wrong(Exception):
+    """Nobody expects it."""
+
+
+class _Worn(Seat):
+    """Its third part is one too many."""
+
+    def put(self, part: bytes, /) -> None:
+        if len(self.parts) == 2:
+            raise _Wrong
+        super().put(part)
+
+
+def test_a_bug_of_ours_ends_the_request_and_is_no_fault_of_the_upstream() -> None:
+    async def run() -> None:
+        rig, told, sent = Rig(), list[object](), list[Message]()
+        rig.upstream = upstream = _Fed(_reads(*map(delta, "abcdefg")))  # type: ignore[assignment]  # one that is fed
+        rig.set(max_attempts=1)
+        call = rig.call("alpha/m1", stream=True)
+        call.peer = _Worn(straight=True)
+        rig.planner.plan(call)
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: told.append(context["exception"]))
+        with pytest.raises(EarFailed):
+            await rig.walk.run(call, asyncio.Event().wait, send)  # type: ignore[arg-type]  # it is not asked
+        assert ([type(error) for error in told], upstream.responses[0]._line) == ([_Wrong], None)
+        (breaker,) = rig.health.state.breakers.values()
+        assert (breaker.window[0].failed, rig.health.state.cooldowns) == (0, {})
+        assert (call.ledger.attempts[0].outcome, row_of(call, duration_s=0.0).outcome) == ("ok", "truncated")
+        assert b'"internal_error"' in sent[-1]["body"]
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(run())
 
 
 # --- a layer that waits, a client that is gone ---
@@ -214,3 +267,8 @@ async def test_what_a_layer_keeps_back_is_not_heard() -> None:
     client._send = keeps
     client.at_once([A], 7.0)
     assert client.sent_at == 0.0
+
+
+def test_of_a_long_stream_some_gaps_are_kept() -> None:
+    served = _run(_Fed(_reads(*[delta("a")] * (GAP_SAMPLE + 40), finish(), DONE)))
+    assert (len(served.call.ledger.gaps_s), len(served.text)) == (GAP_SAMPLE, GAP_SAMPLE + 40)

@@ -5,7 +5,7 @@ import pytest
 from tests.fakes import FakeResponse, Reply
 from tests.proxy.rig import Rig, delta, reset
 from troyproxy.ports import UpstreamFailed
-from troyproxy.proxy.reader import MANY, FrameReader, read_whole
+from troyproxy.proxy.reader import FrameReader
 from troyproxy.wire.sse import StreamTooLong
 
 pytestmark = pytest.mark.anyio
@@ -65,17 +65,3 @@ async def test_frames_before_one_that_is_too_long_come_out_first() -> None:
 async def test_an_event_that_is_too_long_fails() -> None:
     with pytest.raises(StreamTooLong):
         await _reader(b"data: " + b"x" * 2000).next()
-
-
-@pytest.mark.parametrize(("limit", "fits"), [(4, True), (3, False)])
-async def test_a_whole_body_is_read_up_to_its_limit(limit: int, fits: bool) -> None:
-    parts: list[bytes] = []
-    response = FakeResponse(Reply(body=[b"ab", b"cd", b""]))
-    assert (await read_whole(response, limit=limit, into=parts), b"".join(parts)) == (fits, b"abcd")
-
-
-async def test_a_great_many_small_pieces_become_few() -> None:
-    parts: list[bytes] = []
-    response = FakeResponse(Reply(body=[b"%d" % (at % 10) for at in range(3000)]))
-    assert await read_whole(response, limit=3000, into=parts)
-    assert (len(parts), b"".join(parts)) == (2 + 3000 - 2 * MANY, b"0123456789" * 300)

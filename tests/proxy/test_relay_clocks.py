@@ -124,7 +124,7 @@ async def test_while_a_gate_reads_the_walks_deadline_still_counts(rig: Rig) -> N
 async def test_a_silent_upstream_is_cut_without_another_read(rig: Rig) -> None:
     rig.script(alpha=stream(delta("a"), asyncio.Event()))
     served = await rig.ask(stream=True)
-    assert (served.stream_error["type"], rig.upstream.responses[0].read, rig.idle) == ("server_error", 2, True)
+    assert (served.stream_error["type"], rig.upstream.responses[0].taken, rig.idle) == ("server_error", 2, True)
 
 
 async def test_a_client_that_reads_slowly_is_not_the_upstreams_silence(rig: Rig) -> None:
@@ -154,7 +154,7 @@ async def test_a_client_that_reads_slowly_does_not_put_off_the_first_output(rig:
         got.append(bytes(message.get("body", b"")))  # type: ignore[call-overload]  # bytes by ASGI
 
     await rig.walk.run(call, asyncio.Event().wait, slowly)  # type: ignore[arg-type]  # a receive that says nothing
-    assert (b'"timeout"' in got[-1], rig.upstream.responses[0].read) == (True, 3)
+    assert (b'"timeout"' in got[-1], rig.upstream.responses[0].taken) == (True, 3)
 
 
 async def test_the_gaps_between_events_are_sampled(rig: Rig) -> None:

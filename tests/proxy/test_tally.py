@@ -9,11 +9,15 @@ from hypothesis import strategies as st
 from tests.proxy.rig import DONE, delta, event, finish, role, usage
 from troyproxy.accounting.usage import Usage
 from troyproxy.proxy.tally import MAX_CHOICES, Tally, choices_of, forwardable, is_ping
+from troyproxy.wire import chat
 from troyproxy.wire.sse import Frame, FrameDecoder
 
 REPORT: st.SearchStrategy[object] = st.none() | st.just({"prompt_tokens": 3, "completion_tokens": 2}) | st.just({})
 DELTA: st.SearchStrategy[object] = st.sampled_from(
-    [{}, {"content": "x"}, {"content": 'of "usage"'}, {"tool_calls": [{}]}, {"reasoning": "y"}, None]
+    [
+        *({}, {"content": "x"}, {"content": 'of "usage"'}, {"tool_calls": [{}]}, {"reasoning": "y"}, None),
+        *({"role": "assistant", "content": ""}, {"content": None}, {"content": [{"text": "x"}]}, {"images": [{}]}),
+    ]
 )
 CHOICE = st.fixed_dictionaries(
     {},
@@ -22,6 +26,8 @@ CHOICE = st.fixed_dictionaries(
         "delta": DELTA,
         "finish_reason": st.sampled_from([None, "", "stop", 1]),
         "usage": REPORT,
+        "message": st.sampled_from([None, {}, {"content": "m"}]),
+        "text": st.sampled_from([None, "", "t"]),
     },
 )
 EVENT = st.fixed_dictionaries(
@@ -159,7 +165,34 @@ def test_what_is_passed_on_at_a_glance_is_what_a_closer_look_passes(raws: list[b
             assert not passed or forwardable(frame)
             if not passed:
                 quick.see(frame, whole=False)
+        if close.error is not None:  # it ends the stream
+            break
     assert _state(quick) == _state(close)
+
+
+@given(st.lists(RAW, max_size=4), st.sampled_from([1, 2]))
+def test_a_beginning_that_is_read_at_a_glance_is_what_a_closer_look_sees(raws: list[bytes], choices: int) -> None:
+    quick, close = Tally(choices=choices), Tally(choices=choices)
+    for raw in raws:
+        (frame,) = _frames(raw)
+        event = close.see(frame, whole=True)
+        if quick.opens(frame):
+            assert isinstance(event, dict)
+            assert chat.failed_call(event) is None
+        else:
+            quick.see(frame, whole=True)
+        assert (_state(quick), quick._seen) == (_state(close), close._seen)
+        if close.error is not None or close.malformed:  # then it never opens
+            return
+
+
+@pytest.mark.parametrize(
+    ("raw", "output"),
+    [(role(), False), (delta(""), False), (delta("a"), True), (event({"choices": [{"delta": {}}]}), False)],
+)
+def test_a_role_and_a_text_open_a_stream(raw: bytes, output: bool) -> None:
+    tally = Tally()
+    assert (tally.opens(_frames(raw)[0]), tally.output, tally.events) == (True, output, 1)
 
 
 def _state(tally: Tally) -> tuple[object, ...]:

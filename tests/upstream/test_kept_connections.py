@@ -5,32 +5,25 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from msgspec import structs
 
-from tests.upstream.loopback import PATIENCE_S, Connection, Handler, Log, Network, Rig, read
+from tests.upstream.kept import ANSWER, Script, kept_then, serve, warmed
+from tests.upstream.loopback import PATIENCE_S, Connection, Log, Network, Rig, read
 from troyproxy.catalog.providers import Provider
 from troyproxy.ports import UpstreamFailed, UpstreamRequest
 from troyproxy.resilience.faults import Fault
 from troyproxy.upstream.terms import KEEPALIVE_S
 
 pytestmark = pytest.mark.anyio
-ANSWER = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 RESETS = b"\1\0\0\0\0\0\0\0"
 """SO_LINGER with no time: closing sends a reset."""
-Script = Callable[[Connection], Awaitable[None]]
 
 
 def resetting(conn: Connection) -> None:
     conn.writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESETS)
-
-
-async def serve(conn: Connection) -> None:
-    while True:
-        await conn.request()
-        await conn.write(ANSWER)
 
 
 async def close(conn: Connection) -> None:
@@ -56,25 +49,6 @@ async def partial_head(conn: Connection) -> None:
 async def informational(conn: Connection) -> None:
     await conn.request()
     await conn.write(b"HTTP/1.1 103 Early Hints\r\n\r\n")
-
-
-def kept_then(*scripts: Script) -> Handler:
-    """Answer the first request; the second one on that connection, and then each new connection, meets a script."""
-
-    async def handle(conn: Connection) -> None:
-        number = conn.log.connections
-        if number == 1:
-            await conn.request()
-            await conn.write(ANSWER)
-        await scripts[min(number, len(scripts)) - 1](conn)
-
-    return handle
-
-
-async def warmed(rig: Rig) -> Rig:
-    """One request is through, and its connection idle."""
-    await read(await rig.upstream.send(rig.request()))
-    return rig
 
 
 async def failure(rig: Rig, request: UpstreamRequest | None = None) -> tuple[Fault, bool]:

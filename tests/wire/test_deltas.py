@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troyproxy.wire.deltas import is_bare_text, passing_choice, plain_text, without_null_usage
+from troyproxy.wire.deltas import UNREAD, is_bare_text, passing, plain_text, without_null_usage
 
 
 def event(delta: object, *more: object, **beside: object) -> bytes:
@@ -60,7 +60,7 @@ def test_odd_deltas_never_raise(value: Any) -> None:  # noqa: ANN401 -- any JSON
 
 @pytest.mark.parametrize("beside", [{}, {"finish_reason": None}, {"finish_reason": ""}, {"usage": None}])
 def test_a_piece_of_anything_in_one_choice_passes(beside: dict[str, Any]) -> None:
-    assert passing_choice(event({"reasoning": "hm", "tool_calls": [{}]}, **beside)) == 1
+    assert passing(event({"reasoning": "hm", "tool_calls": [{}]}, **beside)).choices[0].index == 1
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,8 @@ def test_a_piece_of_anything_in_one_choice_passes(beside: dict[str, Any]) -> Non
     ],
 )
 def test_what_says_something_about_the_stream_does_not_pass(data: bytes) -> None:
-    assert passing_choice(data) == -1
+    with pytest.raises(UNREAD):
+        passing(data)
 
 
 @pytest.mark.parametrize(

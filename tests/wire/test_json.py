@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from troyproxy.wire.json import MalformedJSON, decode, encode
+from troyproxy.wire.json import MalformedJSON, decode, decoded, encode
 
 VALUES = st.recursive(
     st.none()
@@ -19,6 +19,11 @@ VALUES = st.recursive(
     | st.text(st.characters(exclude_categories=[])),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=[])), inner),
 )
+
+
+@pytest.mark.parametrize(("data", "value"), [(b'{"a":NaN}', {"a": math.nan}), (b"[1]", [1]), (b"{", None), (b"", None)])
+def test_what_is_no_json_is_nothing_to_who_asks_so(data: bytes, value: object) -> None:
+    assert repr(decoded(data)) == repr(value)
 
 
 @given(st.binary())

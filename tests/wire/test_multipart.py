@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import tracemalloc
 from typing import Final
 
 import pytest
@@ -80,7 +81,7 @@ def test_a_head_may_be_written_in_several_ways(head: bytes) -> None:
 def test_a_preamble_and_an_epilogue_are_left_alone() -> None:
     body = form((MODEL, b"a"), before=b"for old readers --bnd\r\n", after=b" \t\r\nthe end --bnd")
     read = scan(body, B)
-    assert (read.text("model"), read.with_text("model", "bc")) == ("a", body.replace(b"\r\na\r\n", b"\r\nbc\r\n"))
+    assert (read.text("model"), read.with_text("model", "bc").body) == ("a", body.replace(b"\r\na\r\n", b"\r\nbc\r\n"))
 
 
 def test_a_delimiter_may_be_followed_by_blanks() -> None:
@@ -109,12 +110,12 @@ def test_only_model_is_model(head: bytes) -> None:
 def test_a_value_is_replaced_wherever_the_field_stands_and_nothing_else() -> None:
     parts = ((MODEL, b"one"), (FILE, b"one\r\n"), (MODEL, b""), (field("prompt"), b"one"))
     expected = ((MODEL, b"zw\xc3\xb6lf"), (FILE, b"one\r\n"), (MODEL, b"zw\xc3\xb6lf"), (field("prompt"), b"one"))
-    assert scan(form(*parts), B).with_text("model", "zwölf") == form(*expected)
+    assert scan(form(*parts), B).with_text("model", "zwölf").body == form(*expected)
 
 
 def test_without_the_field_nothing_is_replaced() -> None:
     body = form((FILE, b"one"))
-    assert scan(body, B).with_text("model", "x") == body
+    assert scan(body, B).with_text("model", "x").body == body
 
 
 # --- what is refused ---
@@ -243,7 +244,8 @@ def test_what_a_client_puts_in_comes_out_and_nothing_else_moves(
         (head, new.encode() if (name, is_file) == ("model", False) else value)
         for (head, value), (name, is_file, _) in zip(heads, parts, strict=True)
     ]
-    assert read.with_text("model", new) == form(*changed, boundary=boundary)
+    edited = read.with_text("model", new)
+    assert (edited.body, edited) == (form(*changed, boundary=boundary), scan(edited.body, boundary))
 
 
 PIECES = st.sampled_from(
@@ -259,3 +261,19 @@ def test_any_text_is_a_form_or_is_refused(text: bytes) -> None:
         return
     assert all(0 <= part.start <= part.end <= len(text) for part in read.parts)
     assert len(re.findall(rb"(?:\A|[\r\n])--bnd", text)) == len(read.parts) + 1
+
+
+def test_a_value_that_stays_costs_no_copy() -> None:
+    read = scan(form((MODEL, b"a"), (FILE, b"x")), B)
+    assert read.with_text("model", "a") is read
+
+
+def test_a_replacement_copies_the_body_once() -> None:
+    read = scan(form((MODEL, b"a"), (FILE, bytes(1 << 22))), B)
+    tracemalloc.start()
+    try:
+        edited = read.with_text("model", "b")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(edited.body) < peak < 1.1 * len(read.body)

@@ -11,6 +11,8 @@ from typing import Final, Protocol
 
 import httptools
 
+from troyproxy.cli.counted import parser_of
+
 FRAMING: Final = frozenset({b"content-length", b"transfer-encoding"})
 """Headers that say where a body ends."""
 
@@ -29,8 +31,7 @@ class Listener(Protocol):
 def behind(listener: Listener, headers: Iterable[tuple[bytes, bytes]]) -> httptools.HttpRequestParser:
     """Return a parser that stands behind the head with *headers*, which *listener* has heard."""
     told = _Told(listener)
-    parser = httptools.HttpRequestParser(told)
-    parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn has it
+    parser = parser_of(told)
     lines = b"".join(b"%b: %b\r\n" % header for header in headers if header[0] in FRAMING)
     parser.feed_data(b"POST / HTTP/1.1\r\n%b\r\n" % lines)
     told.heard = False

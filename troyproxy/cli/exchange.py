@@ -8,45 +8,29 @@ What an app sees is what uvicorn shows it, errors included. Other than there
     a leaving   is told to whoever watches the `Peer` in the scope, without a task that listens at `receive`
     the end     of a server is told by ``connection: close`` on every answer: a proxy in front moves on
 
-It knows nothing of reading from the network, nor of what is served next: that is `protocol`.
+The request's body is `inbox`'s affair. It knows nothing of reading from the network, nor of what is served next: that
+is `protocol`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, Final
+from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HEADER_VALUE_RE, STATUS_LINE
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
+from troyproxy.cli import framing
+from troyproxy.cli.inbox import Inbox
 from troyproxy.cli.line import Line
 from troyproxy.proxy.answers import PEER, Message, Receive, Send
 from troyproxy.proxy.call import Scope
 
 Serve = Callable[[Scope, Receive, Send], Coroutine[Any, Any, None]]
 """An app whose call is a coroutine, as one that is written with ``async def`` has it."""
-BODILESS: Final = frozenset({204, 304})
-CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-FAILED: Final = b"Internal Server Error"
-FAILED_HEADERS: Final = (
-    (b"content-type", b"text/plain; charset=utf-8"),
-    (b"content-length", b"%d" % len(FAILED)),
-    (b"connection", b"close"),
-)
-LARGE: Final = 1 << 14
-"""Bytes of a body that is not worth a copy to go out with its head."""
-_LENGTH: Final = b"content-length: "
-_CODING: Final = b"transfer-encoding: "
-_CONNECTION: Final = b"connection: "
-_FRAMING: Final = frozenset({_LENGTH, _CODING, _CONNECTION})
-_CLOSE: Final = b"connection: close\r\n"
-_CHUNKED: Final = b"transfer-encoding: chunked\r\n"
-_END: Final = b"0\r\n\r\n"
-_UNFIT: Final = bytes(byte for byte in range(256) if HEADER_VALUE_RE.match(bytes((byte,))))
-"""What may not stand in a header's value. To delete it takes a third of the time that a search for it takes."""
 
 
-class Exchange:
+class Exchange(Inbox):
     """Serves one request by `start`. It is the `Peer` in its scope."""
 
     def __init__(self, line: Line, scope: Scope, app: Serve, *, keep_alive: bool, expects_continue: bool) -> None:
@@ -56,14 +40,13 @@ class Exchange:
         self.keep_alive, self._waits = keep_alive, expects_continue
         self.paused = False
         """Whether the next `send` would wait."""
-        self.started = self.response_complete = self.disconnected = False
-        self._more_body = True
-        self._parts: bytes | bytearray = b""
-        self._news = False
-        self._arrived: asyncio.Event | None = None
+        self.started = False
         self._bare = scope["method"] == "HEAD"
-        self._closing, self._left, self._held = False, 0, b""
+        self._closing, self._held = False, b""
+        self._left = 0 if keep_alive or scope["http_version"] in framing.CHUNKS else framing.ENDLESS
         self._chunked: bool | None = None
+        # For `put`, which is called with each event: what the class has, or a method, is looked up slower.
+        self.disconnected, self._write = False, line.write
         self._watcher: Callable[[], None] | None = None
 
     def start(self) -> None:
@@ -88,30 +71,10 @@ class Exchange:
         if self.started:
             self._line.leave()
         elif not self.disconnected:
-            self._begin(500, FAILED_HEADERS)
-            self._go_on(FAILED, more=False)
+            self._begin(500, framing.FAILED_HEADERS)
+            self._go_on(framing.FAILED, more=False)
 
     # What the connection tells.
-
-    def take(self, part: bytes) -> int:
-        """Take a part of the body; return how many bytes wait to be received."""
-        if not self._parts:
-            self._parts = part
-        else:
-            if isinstance(self._parts, bytes):
-                self._parts = bytearray(self._parts)
-            self._parts += part
-        self._tell()
-        return len(self._parts)
-
-    def whole(self) -> None:
-        """The body has ended."""
-        self._more_body = False
-        self._tell()
-
-    def goes_on(self) -> None:
-        """The body has not ended; it only seemed so."""
-        self._more_body, self._news = True, False
 
     def lost(self) -> None:
         """The client has left."""
@@ -120,20 +83,12 @@ class Exchange:
             self._leave()
         self._tell()
 
-    def _tell(self) -> None:
-        self._news = True
-        if self._arrived is not None:
-            self._arrived.set()
-
     # What the app sees, as the peer of the request.
 
-    def take_body(self) -> bytes | None:
-        """Return the whole body, once it is all here; a client that waits to be told to go on has gone on."""
-        if self._more_body or self.disconnected or not self._news:
-            return None
-        self._news = False
-        body, self._parts = self._parts, b""
-        return bytes(body)
+    @property
+    def unsent(self) -> int:
+        """Bytes of what was written that the system has not taken."""
+        return self._transport.get_write_buffer_size()
 
     def watch(self, callback: Callable[[], None], /) -> None:
         """Call *callback* once when the client leaves."""
@@ -150,30 +105,6 @@ class Exchange:
         if watcher is not None:
             watcher()
 
-    # What it sees, as ASGI has it.
-
-    async def receive(self) -> Message:
-        """Return the next part of the body, or the client's leaving."""
-        if self._waits and not self._transport.is_closing():
-            self._put(CONTINUE)
-            self._waits = False
-        if not (self.disconnected or self.response_complete):
-            if self._flow.read_paused:
-                self._flow.resume_reading()
-            if not self._news:
-                await self._something()
-            self._news = False
-        if self.disconnected or self.response_complete:
-            return {"type": "http.disconnect"}
-        body, self._parts = self._parts, b""
-        return {"type": "http.request", "body": bytes(body), "more_body": self._more_body}
-
-    async def _something(self) -> None:
-        if self._arrived is None:
-            self._arrived = asyncio.Event()
-        self._arrived.clear()
-        await self._arrived.wait()
-
     async def send(self, message: Message) -> None:
         """Send a part of the answer. Raises RuntimeError for one that has no place here."""
         if self.paused and not self.disconnected:
@@ -184,8 +115,8 @@ class Exchange:
         if kind == "http.response.body" and self.started and not self.response_complete:
             body = message["body"] if "body" in message else b""  # noqa: SIM401 -- no call with each event
             more = "more_body" in message and message["more_body"]
-            if more and body and self._chunked and not (self._held or self._bare):  # as most events of a stream are
-                self._put(b"%x\r\n%b\r\n" % (len(body), body))
+            if more and body:
+                self.put(body)
             else:
                 self._go_on(body, more=more)
         elif kind == "http.response.start" and not self.started:
@@ -196,6 +127,17 @@ class Exchange:
             expected = "http.response.body" if self.started else "http.response.start"
             raise RuntimeError(f"Expected ASGI message '{expected}', but got '{kind}'.")
 
+    def owns(self, send: Send, /) -> bool:
+        """Whether *send* is ours."""
+        return send == self.send
+
+    def put(self, part: bytes, /) -> None:
+        """Send a *part* of an answer that goes on."""
+        if self._chunked and not (self._held or self._bare or self.disconnected):
+            self._line.outbox.post(self._write, b"%x\r\n%b\r\n" % (len(part), part))
+        elif not self.disconnected:
+            self._go_on(part, more=True)
+
     def _begin(self, status: int, headers: Iterable[tuple[bytes, bytes]]) -> None:
         self.started, self._waits = True, False
         line = self._line
@@ -203,29 +145,29 @@ class Exchange:
         for name, value in headers:
             begun = names[name]
             lines += (begun, value, b"\r\n")
-            if begun in _FRAMING:
+            if begun in framing.FRAMING:
                 self._frame(begun, value)
         values = b"".join(lines[3::3])
-        if len(values.translate(None, _UNFIT)) != len(values):
+        if len(values.translate(None, framing.UNFIT)) != len(values):
             raise RuntimeError("Invalid HTTP header value.")
         if line.stopping():
             self.keep_alive = False
         if not (self.keep_alive or self._closing):
-            lines.append(_CLOSE)
-        if self._chunked is None and not self._bare and status not in BODILESS:
+            lines.append(framing.CLOSE)
+        if self._chunked is None and not (self._left or self._bare) and status not in framing.BODILESS:
             self._chunked = True
-            lines.append(_CHUNKED)
+            lines.append(framing.CHUNKED)
         lines.append(b"\r\n")
         self._held = b"".join(lines)
         line.loop.call_soon(self._flush)
 
     def _frame(self, begun: bytes, value: bytes) -> None:
         """Take what a header says of where the answer ends."""
-        if begun == _LENGTH and self._chunked is None:
+        if begun == framing.LENGTH and self._chunked is None:
             self._left, self._chunked = int(value), False
-        elif begun == _CODING and value.lower() == b"chunked":
+        elif begun == framing.CODING and value.lower() == b"chunked":
             self._left, self._chunked = 0, True
-        elif begun == _CONNECTION and b"close" in [token.strip() for token in value.lower().split(b",")]:
+        elif begun == framing.CONNECTION and b"close" in [token.strip() for token in value.lower().split(b",")]:
             self.keep_alive, self._closing = False, True
 
     def _go_on(self, body: bytes, *, more: bool) -> None:
@@ -233,7 +175,7 @@ class Exchange:
             self._left, body = 0, b""
         elif self._chunked:
             body = b"%x\r\n%b\r\n" % (len(body), body) if body else b""
-            body = body if more else body + _END
+            body = body if more else body + framing.END
         elif len(body) > self._left:
             raise RuntimeError("Response content longer than Content-Length")
         else:
@@ -248,7 +190,7 @@ class Exchange:
     def _begin_with(self, body: bytes) -> None:
         """Let the head go, and *body* with it: a large one is not copied."""
         head, self._held = self._held, b""
-        if len(body) > LARGE:
+        if len(body) > framing.LARGE:
             self._line.outbox.flush()
             self._transport.writelines((head, body))
         else:
@@ -260,7 +202,7 @@ class Exchange:
         line.outbox.post(line.write, data)
 
     def _complete(self) -> None:
-        if self._left != 0:
+        if self._left not in framing.ENDS:
             raise RuntimeError("Response content shorter than Content-Length")
         self.response_complete = True
         self._tell()

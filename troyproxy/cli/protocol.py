@@ -4,7 +4,7 @@ uvicorn bounds bodies (it stops reading, and the app has a limit of its own) but
 between the pieces of a body, and it waits for them without end. The layers come too late for that: there is no request
 yet. So here
 
-    a head over `MAX_HEAD`              431, and the connection ends
+    a head over `reading.MAX_HEAD`      431, and the connection ends
     trailers, chunk extensions over it  the connection ends
     silence while nothing is served     the connection ends after the keep-alive time, which a head has in all
     the offer of another protocol       declined, and the request is read as any other
@@ -19,42 +19,26 @@ may anything be said behind a body that a proxy in front looks for before it (RF
 from __future__ import annotations
 
 import asyncio
-import urllib.parse
 from collections import deque
 from typing import Any, Final, cast
 
-import httptools
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from troyproxy.cli.declined import behind
 from troyproxy.cli.exchange import Exchange, Serve
 from troyproxy.cli.farewell import waits
-from troyproxy.cli.forwarded import PREFIX
+from troyproxy.cli.framing import CHUNKS, TOO_LARGE
 from troyproxy.cli.line import Line
+from troyproxy.cli.reading import Reading
 from troyproxy.cli.server_config import ServerConfig
-from troyproxy.proxy.call import Scope
 
-MAX_HEAD: Final = 1 << 21
-"""Bytes that may come without the end of a head or a byte of a body. A wrong key of a megabyte is still told that."""
-MAX_BODY: Final = 1 << 18
-"""Bytes of a body that may wait for the app; then nothing is read until it takes them. Most are never stopped."""
 LAST_S: Final = 1.0
 """How long a stopping server waits for the rest of a request that is on its way."""
 MAX_AHEAD: Final = 8
 """Requests that may wait behind the one that is served. With more nothing is read, and a client's leaving not heard."""
-_BODY: Final = b"the head of the request is too large"
-TOO_LARGE: Final = (
-    b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain; charset=utf-8\r\n"
-    b"content-length: %d\r\nconnection: close\r\n\r\n%b" % (len(_BODY), _BODY)
-)
 
 
-class Connection(HttpToolsProtocol):
+class Connection(Reading):
     """One client connection."""
-
-    cycle: Exchange  # type: ignore[assignment]  # stands in the place of uvicorn's own
-    """The latest request that was read; None before the first one."""
 
     def __init__(
         self,
@@ -64,14 +48,10 @@ class Connection(HttpToolsProtocol):
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._stopping, self._names, self._lowered = config.stopping, config.names, config.lowered
+        self._stopping, self._names = config.stopping, config.names
         self._outbox = config.outbox
         self._forwards = config.forwarded
         self._plain = config.requests or cast("Serve", self._forwards.app)
-        self._versions = {"version": self.asgi_version, "spec_version": "2.3"}
-        self._unused = 0
-        """Bytes since something came of them."""
-        self._in_head = self._forwarded = False
         self._served: Exchange | None = None
         """The latest request whose turn came."""
         self._ahead: deque[Exchange] = deque()
@@ -80,8 +60,6 @@ class Connection(HttpToolsProtocol):
         """The next request is the last."""
         self._quiet_since = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._url: bytes | None = None
-        self._target = ("", b"", b"")
 
     # What the network tells.
 
@@ -107,108 +85,27 @@ class Connection(HttpToolsProtocol):
         self._line.complete, self._timer = (lambda: None), None
         self.parser = self.cycle = self._served = None  # type: ignore[assignment]  # the first as uvicorn has it
 
-    def data_received(self, data: bytes) -> None:
-        """Parse what came."""
-        self._unused += len(data)
-        begun = self._in_head
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserError:
-            self._malformed()
-        except httptools.HttpParserUpgrade as offer:
-            self._decline(memoryview(data)[offer.args[0] :])
-        if self._unused > MAX_HEAD:
-            self._refuse()
-        elif not begun and (self.cycle is None or self.cycle.response_complete):  # a head has one time for all of it
-            self._wait()
-
-    def _decline(self, rest: memoryview) -> None:
-        """Go on with a request that offers another protocol; *rest* came behind its head."""
-        while True:
-            self.cycle.goes_on()
-            self.parser = behind(self, self.headers)
-            try:
-                self.parser.feed_data(rest)
-            except httptools.HttpParserError:
-                self._malformed()
-            except httptools.HttpParserUpgrade as offer:
-                rest = rest[offer.args[0] :]
-                continue
-            return
-
-    def on_message_begin(self) -> None:
-        """Begin a request."""
-        self._unused, self._in_head = 0, True
-        self._forwarded = self.expect_100_continue = False
-        self.url, self.headers = b"", []
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; a trailer is dropped."""
-        if self._in_head:
-            name = self._lowered[name]
-            self.headers.append((name, value))
-            if name == b"expect":
-                self.expect_100_continue = value.lower() == b"100-continue"
-            elif name[:12] == PREFIX:
-                self._forwarded = True
-
     def on_headers_complete(self) -> None:
         """Serve the request."""
         self._unused, self._in_head = 0, False
         before, version = self.cycle, self.parser.get_http_version()
-        scope = self._scope(version)
+        scope, modern = self._scope(version), version in CHUNKS
         if self._forwarded:
             self._forwards.read(scope)
         self.cycle = Exchange(
             self._line,
             scope,
             self._plain,
-            keep_alive=not self._ending and version != "1.0" and self.parser.should_keep_alive(),
-            expects_continue=self.expect_100_continue,
+            keep_alive=modern and not self._ending and self.parser.should_keep_alive(),
+            expects_continue=modern and self.expect_100_continue,
         )
+        self._shown = 0
         if before is None or before.response_complete:
             self._serve(self.cycle)
             return
         self._ahead.append(self.cycle)
         if len(self._ahead) > MAX_AHEAD:
             self.flow.pause_reading()
-
-    def _scope(self, version: str) -> Scope:
-        path, raw_path, query = self._target if self.url == self._url else self._new_target()
-        return {
-            "type": "http",
-            "asgi": self._versions,
-            "http_version": version,
-            "server": self.server,
-            "client": self.client,
-            "scheme": self.scheme,
-            "method": self.parser.get_method().decode("ascii"),
-            "root_path": self.root_path,
-            "path": path,
-            "raw_path": raw_path,
-            "query_string": query,
-            "headers": self.headers,
-            "state": self.app_state.copy(),
-        }
-
-    def _new_target(self) -> tuple[str, bytes, bytes]:
-        """Return what the request's URL says. Most clients ask for the same one again and again."""
-        parsed = httptools.parse_url(self.url)
-        path = urllib.parse.unquote(parsed.path.decode("ascii"))
-        self._target = self.root_path + path, self.root_path.encode("ascii") + parsed.path, parsed.query or b""
-        self._url = self.url
-        return self._target
-
-    def on_body(self, body: bytes) -> None:
-        """Take a piece of the body."""
-        self._unused = 0
-        if not self.cycle.response_complete and self.cycle.take(body) > MAX_BODY:
-            self.flow.pause_reading()
-
-    def on_message_complete(self) -> None:
-        """End a request."""
-        if not self.cycle.response_complete:
-            self.cycle.whole()
 
     # What becomes of it.
 

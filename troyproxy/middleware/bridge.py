@@ -48,7 +48,9 @@ class Bridge(Stage):
 
     async def _read(self, reading: Reading, call: Call, scope: Scope, receive: Receive, send: Send) -> None:
         try:
-            call.body = await read_body(receive, call.headers, limit=self._max_body, patience=self._patience)
+            call.body = await read_body(
+                receive, call.headers, limit=self._max_body, patience=self._patience, peer=call.peer
+            )
             reading.take(call)
         except TroyError as error:
             await refuse(call, send, error)

@@ -10,14 +10,33 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Final
 
 from troyproxy.middleware.bodies import BodyEditor, EditBody
-from troyproxy.middleware.frames import EditFrames, FrameEditor
-from troyproxy.proxy.answers import Message, Send
+from troyproxy.middleware.frames import FrameEditor
+from troyproxy.proxy.answers import Message, Peer, Send
 from troyproxy.proxy.call import Call
+from troyproxy.proxy.lane import EditFrames, Lane, Laned, lane_of
 
 PLAIN: Final = frozenset({b"", b"identity"})
+_TYPE: Final = len(b"content-type")
+_CODING: Final = len(b"content-encoding")
 
 
-class AnswerEditor:
+class HeadEditor(Laned):
+    """A `Send` that edits the head, and nothing behind it."""
+
+    __slots__ = ("_edit", "_send")
+
+    def __init__(self, send: Send, edit: Callable[[Message], Message]) -> None:
+        self._send, self._edit = send, edit
+
+    def __call__(self, message: Message) -> Awaitable[None]:
+        return self._send(self._edit(message) if message["type"] == "http.response.start" else message)
+
+    def lane(self, peer: Peer) -> Lane | None:
+        """Return the lane behind this."""
+        return lane_of(self._send, peer)
+
+
+class AnswerEditor(Laned):
     """A `Send` for one response."""
 
     __slots__ = ("_body", "_call", "_editor", "_frames", "_send", "_spares")
@@ -41,13 +60,17 @@ class AnswerEditor:
         editor = self._editor
         return editor(message)
 
+    def lane(self, peer: Peer) -> Lane | None:
+        """Return the lane of what was chosen by the head."""
+        return lane_of(self._editor, peer)
+
     def _chosen(self, headers: Iterable[tuple[bytes, bytes]]) -> Send:
         kind = b""
         for name, value in headers:
-            field = name.lower()
-            if field == b"content-type":
+            size = len(name)  # a look at it tells most names apart
+            if size == _TYPE and name.lower() == b"content-type":
                 kind = value.strip().lower()
-            elif field == b"content-encoding" and value.strip().lower() not in PLAIN:
+            elif size == _CODING and name.lower() == b"content-encoding" and value.strip().lower() not in PLAIN:
                 return self._send
         if kind.startswith(b"text/event-stream"):
             return FrameEditor(self._call, self._send, self._frames)

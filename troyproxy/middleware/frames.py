@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
+from typing import Final
 
-from troyproxy.proxy.answers import Message, Send
+from troyproxy.proxy.answers import Message, Peer, Send
 from troyproxy.proxy.call import Call
+from troyproxy.proxy.lane import EditFrames, Lane, Laned, lane_of
 from troyproxy.wire import chat
 from troyproxy.wire.sse import Frame, FrameDecoder, StreamTooLong
 
-EditFrames = Callable[[list[Frame], bool], list[Frame]]
-"""Takes the next whole frames and whether they are the last; returns what goes out instead.
-
-Where nothing is changed it returns the very list, and the message passes as it is."""
+_LENGTH: Final = len(b"content-length")
 
 
-class FrameEditor:
+class FrameEditor(Laned):
     """A `Send` for one event stream. An event longer than the decoder's limit ends it with an error event."""
 
     __slots__ = ("_call", "_decoder", "_edit", "_ended", "_send")
@@ -36,6 +35,11 @@ class FrameEditor:
                 return send(message) if edited is frames else self._put(message, edited, last)
             return self._frame(message)
         return self._send(without_length(message) if message["type"] == "http.response.start" else message)
+
+    def lane(self, peer: Peer) -> Lane | None:
+        """Return the lane from here: this edit, and what comes behind it."""
+        lane = lane_of(self._send, peer)
+        return None if lane is None else Lane((self._edit, *lane.edits), lane.put)
 
     def _frame(self, message: Message) -> Awaitable[None]:
         """Frame what comes, also an error body that the walk passes on whole: it brings no frames along."""
@@ -63,8 +67,11 @@ async def _nothing() -> None:
 
 def without_length(message: Message) -> Message:
     """Return a response head without content-length: the body may change."""
-    kept = [(name, value) for name, value in message.get("headers", ()) if name.lower() != b"content-length"]
-    return {**message, "headers": kept}
+    headers = message.get("headers", ())
+    for name, _ in headers:
+        if len(name) == _LENGTH and name.lower() == b"content-length":
+            return {**message, "headers": [pair for pair in headers if pair[0].lower() != b"content-length"]}
+    return message
 
 
 def _too_long(call: Call, message: str) -> Frame:

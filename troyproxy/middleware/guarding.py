@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 
 from troyproxy.errors import LeakedToolCall
 from troyproxy.leaks.gate import GateVerdict, LeakGate
 from troyproxy.leaks.policy import Leak, Policy
 from troyproxy.leaks.whole import guarded
-from troyproxy.middleware.editing import AnswerEditor
-from troyproxy.middleware.frames import EditFrames
+from troyproxy.middleware.editing import AnswerEditor, HeadEditor
 from troyproxy.middleware.leak_mode import ModeChoice
 from troyproxy.middleware.leak_rescue import rescuer
 from troyproxy.middleware.leak_stream import LeakStream
 from troyproxy.middleware.serving_gate import ServingGate
 from troyproxy.proxy.answers import Message, Send
 from troyproxy.proxy.call import Call
+from troyproxy.proxy.lane import EditFrames
 from troyproxy.wire.sse import Frame
 
 Tell = Callable[[Call, Leak], None]
@@ -38,7 +38,8 @@ class Guarding:
 
     def over(self, send: Send) -> Send:
         """Return the `send` for the layers inside."""
-        return AnswerEditor(self._call, self._naming(send), self._frames(), self._body, lambda: self._gate.plain)
+        named = HeadEditor(send, self._named)
+        return AnswerEditor(self._call, named, self._frames(), self._body, lambda: self._gate.plain)
 
     @property
     def _policy(self) -> Policy | None:
@@ -73,22 +74,17 @@ class Guarding:
         self._refusal = LeakedToolCall("the model wrote its tool call as text")
         return self._refusal.envelope()
 
-    def _naming(self, send: Send) -> Send:
-        """Return a `Send` that names a leak in the head, where it is known by then and no walk has named it."""
+    def _named(self, head: Message) -> Message:
+        """Name a leak in the *head*, where it is known by then and no walk has named it."""
         call = self._call
-
-        def send_named(message: Message) -> Awaitable[None]:
-            if message["type"] != "http.response.start":
-                return send(message)
-            if self._refusal is not None:
-                message = {**message, "status": self._refusal.http_status}
-            if call.ledger.leak and not call.quiet:
-                headers = message.get("headers", ())
-                if not any(name == b"x-troy-leak" for name, _ in headers):
-                    message = {**message, "headers": [*headers, (b"x-troy-leak", call.ledger.leak.encode("ascii"))]}
-            return send(message)
-
-        return send_named
+        if self._refusal is not None:
+            head = {**head, "status": self._refusal.http_status}
+        if not call.ledger.leak or call.quiet:
+            return head
+        headers = head.get("headers", ())
+        if any(name == b"x-troy-leak" for name, _ in headers):
+            return head
+        return {**head, "headers": [*headers, (b"x-troy-leak", call.ledger.leak.encode("ascii"))]}
 
 
 def _heard(call: Call, tell: Tell, leak: Leak) -> None:

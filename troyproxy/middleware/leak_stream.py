@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 from troyproxy.leaks.filter import LeakFilter
 from troyproxy.leaks.policy import Leak, Policy
@@ -16,15 +15,16 @@ from troyproxy.wire.sse import Frame, encode_data, with_data
 class LeakStream:
     """The state of one streamed answer; *tell* hears of each leak once."""
 
-    __slots__ = ("_filter",)
+    __slots__ = ("_filter", "_skim")
 
     def __init__(self, policy: Policy, tell: Callable[[Leak], None]) -> None:
         self._filter: LeakFilter[Frame] = LeakFilter(policy, tell)
+        self._skim = self._filter.skim
 
     def edit(self, frames: list[Frame], *, last: bool) -> list[Frame]:
         """Return what goes out for *frames*, they themselves if all do; with *last* nothing stays behind."""
         out: list[Frame] | None = None
-        skim, at = self._filter.skim, -1
+        skim, at = self._skim, -1
         for frame in frames:
             at += 1
             plain = None if frame.data is None else plain_text(frame.data)
@@ -48,11 +48,10 @@ class LeakStream:
 
     def _text(self, frame: Frame, index: int, text: str) -> list[Frame] | None:
         """Take an event that brings nothing but *text* in one choice; None: it goes out as it is."""
-        data = frame.data or b""
-        if text and self._filter.swallows(index) and is_bare_text(data):
+        if self._filter.leaked and text and self._filter.swallows(index) and is_bare_text(frame.data or b""):
             self._filter.swallow(index, text)
             return []
-        found = self._filter.feed_text(index, text, frame, len(frame.raw), partial(_event, data))
+        found = self._filter.feed_text(index, text, frame, len(frame.raw), _event)
         return None if found is None else [_frame(out) for out in found]
 
     def _take(self, frame: Frame) -> list[Frame]:
@@ -76,9 +75,9 @@ def _frame(out: Out[Frame]) -> Frame:
     return Frame(raw=encode_data(data), data=data) if out.item is None else with_data(out.item, data)
 
 
-def _event(data: bytes) -> dict[str, object]:
-    """Return the event of *data*, which was seen to be one."""
-    event = json.decode(data)
+def _event(frame: Frame) -> dict[str, object]:
+    """Return the event of *frame*, which was seen to be one."""
+    event = json.decode(frame.data or b"")
     return event if isinstance(event, dict) else {}
 
 

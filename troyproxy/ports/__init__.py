@@ -18,7 +18,16 @@ from troyproxy.ports.repositories import (
 from troyproxy.ports.state import EventLog, News, StateMirror
 from troyproxy.ports.statistics import DailySum, Statistics
 from troyproxy.ports.store import Control, ControlEvent, Store
-from troyproxy.ports.upstream import Ear, Headers, Upstream, UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.ports.upstream import (
+    Ear,
+    EarFailed,
+    Headers,
+    Upstream,
+    UpstreamFailed,
+    UpstreamRequest,
+    UpstreamResponse,
+    gathered,
+)
 
 __all__ = [
     "Admission",
@@ -32,6 +41,7 @@ __all__ = [
     "Counted",
     "DailySum",
     "Ear",
+    "EarFailed",
     "EventLog",
     "Failover",
     "Headers",
@@ -52,4 +62,5 @@ __all__ = [
     "UpstreamResponse",
     "UsageSink",
     "UsageSums",
+    "gathered",
 ]

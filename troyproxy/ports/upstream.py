@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -13,7 +13,11 @@ from troyproxy.resilience.faults import Fault
 Headers = tuple[tuple[bytes, bytes], ...]
 """Raw header pairs with lower-case names, in order, repeats kept."""
 Ear = Callable[[bytes], bool]
-"""Hears a piece of a body; True: it has taken the whole of it, False: it has taken nothing."""
+"""Hears a piece of a body; True: it has taken the whole of it, False: it has taken nothing. It should not raise."""
+
+
+MANY: Final = 1024
+"""Pieces of a body that `UpstreamResponse.read` makes one."""
 
 
 class UpstreamRequest(msgspec.Struct, frozen=True):
@@ -44,6 +48,13 @@ class UpstreamResponse(Protocol):
     def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives, content-encoding undone. Raises UpstreamFailed."""
 
+    async def read(self, limit: int, into: list[bytes], /) -> bool:
+        """Put the body, or what is still to come of it, into *into*; False as soon as that is over *limit* bytes.
+
+        However it ends, *into* has what came by then, in pieces; behind False `chunks` goes on. Many pieces are made
+        few, since each costs more than its bytes. Raises UpstreamFailed.
+        """
+
     @property
     def whole(self) -> bytes | None:
         """The whole decoded body if it is known to be there, so that `chunks` need not be asked; else None."""
@@ -51,11 +62,33 @@ class UpstreamResponse(Protocol):
     def listen(self, ear: Ear, /) -> None:
         """Offer to *ear* what arrives while `chunks` is waited for, from the event loop, without waking who waits.
 
-        What it takes is not yielded. It is for adapters that can; a body that is only pulled is offered to nobody.
+        What it takes is not yielded. It is for adapters that can; a body that is only pulled is offered to nobody. When
+        it raises, `chunks` raises EarFailed.
         """
 
     async def aclose(self) -> None:
         """Close the response and free the connection; safe to call twice and after cancellation."""
+
+
+async def gathered(chunks: AsyncIterator[bytes], limit: int, into: list[bytes]) -> bool:
+    """Do what `UpstreamResponse.read` says, for adapters whose body comes from *chunks* alone."""
+    size = begun = 0
+    async for chunk in chunks:
+        into.append(chunk)
+        size += len(chunk)
+        if size > limit:
+            return False
+        if len(into) - begun == MANY:
+            into[begun:] = [b"".join(into[begun:])]
+            begun += 1
+    return True
+
+
+class EarFailed(RuntimeError):
+    """What heard a piece of a body raised: a bug of ours, told by the event loop, and no fault of the upstream."""
+
+    def __init__(self) -> None:
+        super().__init__("what came from the upstream could not be passed on")
 
 
 class UpstreamFailed(Exception):

@@ -68,7 +68,7 @@ class Alarm:
         self.task, self._cancelling = task, 0
         self._rang = False
         self.at = OFF
-        """When the time is up. Inside a guard, writing `OFF` here turns it off; any other time takes `set`."""
+        """When the time is up. Inside a guard, a later time may be written here, or `OFF`; any other takes `set`."""
         self.bell.alarms.add(self)
 
     def until(self, at: float) -> Self:

@@ -16,6 +16,10 @@ PEER: Final = "troyproxy.peer"
 """The key in the scope's ``extensions`` under which our own server puts the `Peer` of a request."""
 
 
+class TooMuch(Exception):
+    """A body has more bytes than it may have."""
+
+
 class Peer(Protocol):
     """Who waits for the answer, where our own server is in front: told without a task that listens at `receive`."""
 
@@ -24,8 +28,21 @@ class Peer(Protocol):
         """Whether the next `send` would wait for a client that does not read."""
         ...
 
+    @property
+    def unsent(self) -> int:
+        """Bytes that were sent to the client and that its side has not taken yet."""
+        ...
+
     def take_body(self) -> bytes | None:
-        """Return the whole body of the request, once; None when it is not all here, and `receive` is to be asked."""
+        """Return the whole body of the request, once; None when it is not all here, and is to be gathered."""
+        ...
+
+    async def gather(self, limit: int, *, stall_s: float, total_s: float) -> bytes | None:
+        """Return the whole body of the request, once; None when the client leaves before its end.
+
+        Its pieces wake nobody. Raises TooMuch as soon as more than *limit* bytes are here, and TimeoutError when no
+        piece came for *stall_s* seconds, or not the end within *total_s*.
+        """
         ...
 
     def watch(self, callback: Callable[[], None], /) -> None:
@@ -37,6 +54,14 @@ class Peer(Protocol):
 
     def unwatch(self) -> None:
         """Call nobody."""
+        ...
+
+    def owns(self, send: Send, /) -> bool:
+        """Whether *send* is what our server gave to the app, and nothing around it."""
+        ...
+
+    def put(self, part: bytes, /) -> None:
+        """Send a *part* of an answer that has begun and is not complete, as `send` does while not `paused`."""
         ...
 
 

@@ -21,7 +21,6 @@ from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.masking import discreet
 from troyproxy.proxy.outcome import Answer, Broken, Served, Target
 from troyproxy.proxy.passage import Passage
-from troyproxy.proxy.reader import read_whole
 from troyproxy.proxy.recording import Recorder
 from troyproxy.proxy.relay import StreamRelay
 from troyproxy.proxy.report import commit_headers, passed_headers
@@ -30,6 +29,7 @@ from troyproxy.proxy.turns import turns_told
 from troyproxy.resilience.classify import Verdict
 from troyproxy.resilience.faults import Fault
 from troyproxy.wire import chat, json
+from troyproxy.wire.glance import LARGE, glance
 from troyproxy.wire.headers import all_harmless, crossing
 from troyproxy.wire.heads import JSON
 
@@ -146,7 +146,7 @@ class Attempt:
         try:
             outcome = await relay.run(response)
         finally:
-            self._account_for(relay.usage)
+            self._recorder.usage(relay.usage)
         if isinstance(outcome, Served) and outcome.cut is not None:
             self._note_cut(replace(outcome, usage=relay.usage))
         return outcome
@@ -168,7 +168,7 @@ class Attempt:
         try:
             outcome = await passage.run(response)
         finally:
-            self._account_for(passage.usage)
+            self._recorder.usage(passage.usage)
         if isinstance(outcome, Served):
             self._note_cut(outcome)
         return outcome
@@ -180,12 +180,6 @@ class Attempt:
             with turns_told(self._gear, self._call, self._target):
                 self._gear.health.failed(self._target, verdict)
 
-    def _account_for(self, usage: Usage | None) -> None:
-        """Write down what the upstream reported, for whoever got it."""
-        self._recorder.usage(usage)
-        if self._call.ledger.served:
-            self._call.ledger.usage = usage
-
     async def _error(self, response: UpstreamResponse) -> Broken:
         """Read an error answer, for the classifier and in case it is the last; a slow body is cut, not waited for."""
         if response.status not in STATUSES:
@@ -194,7 +188,7 @@ class Attempt:
         policy = self._gear.policy
         try:
             with self._client.alarm.until(min(self._time() + policy.error_body_s, self._deadline)):
-                await read_whole(response, limit=policy.max_body, into=parts)
+                await response.read(policy.max_body, parts)
         except (TimeoutError, UpstreamFailed):
             pass  # the status alone is a verdict; what came of the body is kept
         body = b"".join(parts)
@@ -215,7 +209,7 @@ class Attempt:
         if isinstance(judged, Broken):
             return judged
         self._commit(response)
-        self._account_for(judged if judged is not None else self._estimate(body))
+        self._recorder.usage(judged if judged is not None else self._estimate(body))
         await self._client.whole(response.status, self._head(response), body)
         return Served(judged)
 
@@ -224,7 +218,7 @@ class Attempt:
         since = self._time()
         try:
             with self._client.alarm.until(self._deadline):
-                await read_whole(response, limit=limit, into=parts)
+                await response.read(limit, parts)
         except UpstreamFailed as exc:
             return Broken(self._target.failure(fault=exc.fault))
         except TimeoutError:
@@ -235,7 +229,11 @@ class Attempt:
 
     def _judged(self, body: bytes) -> Broken | Usage | None:
         """Return what a whole answer reports when it may go to the client, else what is wrong with it."""
-        value = _decoded(body)
+        if len(body) > LARGE and not self._call.gates and self._call.route != EMBEDDINGS:
+            usage = read_usage({"usage": glance(body)})
+            if usage is not None:
+                return usage
+        value = json.decoded(body)
         usage = read_usage(value)
         plain = chat.is_plain(value) and self._call.route != EMBEDDINGS
         broken = None if plain else self._refused(body, value, usage)
@@ -256,7 +254,7 @@ class Attempt:
 
     def _leak(self, body: bytes, usage: Usage | None) -> Broken:
         failure = self._target.failure(fault=Fault.LEAK, body=body[:CLASSIFIED])
-        return Broken(failure, usage=usage or self._estimate(body))
+        return Broken(failure, usage=usage or self._estimate(body), left=body)
 
     def _rejected(self, value: object) -> bool:
         """Let every gate judge; return whether one of them rejects."""
@@ -291,10 +289,3 @@ class Attempt:
         self._recorder.served(response.status)
         if ledger.told:
             ledger.say(f"commit {target.candidate.spec} #{target.account.name} after {took_s * 1000:.0f} ms")
-
-
-def _decoded(body: bytes) -> object:
-    try:
-        return json.decode(body)
-    except json.MalformedJSON:
-        return None

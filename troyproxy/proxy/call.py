@@ -123,11 +123,11 @@ class Call(Struct):
     """Adds what the edge tells in every head; None where there is no edge."""
     single: dict[str, object] | None = None
     """The payload, where it is known that no member stands twice in the body; another object says nothing of it."""
-    _first: dict[bytes, bytes] | None = None
-    """The first value of each header, made when one is asked for: many are."""
+    fields: Mapping[bytes, bytes] = field(default_factory=dict)
+    """The first value of each header; made of the `headers`."""
 
     def __post_init__(self) -> None:
-        self.passing = self.route in PASS_THROUGH
+        self.passing, self.fields = self.route in PASS_THROUGH, dict(reversed(self.headers))
         if self.payload:
             self.take(self.payload)
 
@@ -167,14 +167,6 @@ class Call(Struct):
         """Whether the client itself asked for usage in the stream."""
         options = self.payload.get("stream_options")
         return isinstance(options, Mapping) and options.get("include_usage") is True
-
-    @property
-    def fields(self) -> Mapping[bytes, bytes]:
-        """The first value of each header."""
-        first = self._first
-        if first is None:
-            first = self._first = dict(reversed(self.headers))
-        return first
 
     def header(self, name: bytes) -> str | None:
         """Return the first value of a request header as text, or None."""

@@ -13,8 +13,9 @@ from typing import Final
 
 from troyproxy.ports import Headers
 from troyproxy.proxy.alarm import Alarm, Bell
-from troyproxy.proxy.answers import Send
+from troyproxy.proxy.answers import Peer, Send
 from troyproxy.proxy.call import Call
+from troyproxy.proxy.lane import Lane, lane_of
 from troyproxy.wire.sse import Frame
 
 PIECE: Final = 1 << 17
@@ -38,6 +39,7 @@ class Client:
         "_beside",
         "_call",
         "_dropped",
+        "_lane",
         "_loop",
         "_peer",
         "_send",
@@ -53,6 +55,7 @@ class Client:
         self._peer = call.peer
         self._beside: asyncio.Task[None] | None = None
         self._dropped = False
+        self._lane: Lane | None = None
         self.alarm = Alarm(bell)
         """Times whatever the request waits for, one thing after the other."""
         self._loop = self.alarm.bell.loop
@@ -64,8 +67,9 @@ class Client:
     async def whole(self, status: int, headers: Headers, body: bytes) -> None:
         """Send a complete answer; nobody gets a word in between head and body. Raises ClientGone.
 
-        A server takes what one message brings, however large, and waits for the client before the next. So a large body
-        goes in pieces: a client that does not read is noticed, and each piece has its own time.
+        A server takes what one message brings, however large, and waits for the client before the next. So the end of a
+        large body waits until what is before it was taken, and all of it goes in pieces where only that tells how far
+        the client is: one that does not read is noticed, and each piece has its own time.
         """
         if self._beside is not None:
             await self._turn()
@@ -75,12 +79,29 @@ class Client:
             return
         await self._put(head)
         last = max(0, len(body) - 1) // PIECE * PIECE
-        # Our own server takes any buffer; a layer that edits the answer may not.
-        pieces = memoryview(body) if last and self._peer is not None and not self._call.gates else body
-        for at in range(0, last, PIECE):
-            await self._put({"type": "http.response.body", "body": pieces[at : at + PIECE], "more_body": True})
+        # Our own server takes any buffer, and tells what it still has; a layer that edits the answer may not.
+        peer = self._peer if last and not self._call.gates else None
+        pieces, size = (body, PIECE) if peer is None else (memoryview(body), last)
+        for at in range(0, last, size):
+            await self._put({"type": "http.response.body", "body": pieces[at : at + size], "more_body": True})
+        if peer is not None:
+            await self._taken(peer)
         self.finished = True
         await self._put({"type": "http.response.body", "body": pieces[last:]})
+
+    async def _taken(self, peer: Peer) -> None:
+        """Wait until the client has taken what was sent. As long as it takes a piece in time, it has time for more."""
+        self.sent_at, left = SENDING, peer.unsent
+        while peer.paused:
+            try:
+                with self.alarm.until(self._loop.time() + self._stall_s):
+                    await self._send({"type": "http.response.body", "body": b"", "more_body": True})
+            except OSError as exc:
+                before, left = left, peer.unsent
+                if before - left < PIECE or not isinstance(exc, TimeoutError):
+                    raise self._gone(exc) from exc
+            else:
+                return
 
     async def _both(self, head: dict[str, object], body: dict[str, object]) -> None:
         """Send a small answer while `ready`: nothing waits for the client, so nothing is timed."""
@@ -111,9 +132,8 @@ class Client:
             return
         self.finished = not more
         self._call.frames = frames
-        body = frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])
         before = self.sent_at
-        await self._put({"type": "http.response.body", "body": body, "more_body": more})
+        await self._put({"type": "http.response.body", "body": _joined(frames), "more_body": more})
         if not self._call.frames:  # a layer keeps them back, as the guard does: the client has heard nothing
             self.sent_at = before
 
@@ -122,13 +142,14 @@ class Client:
 
         It is for the many that follow the first: where nothing waits for the client, nothing is timed.
         """
+        if self._lane is not None and self.at_once(frames, now):
+            return
         if not self.ready:
             await self.frames(frames, more=True)
             return
         self._call.frames = frames
-        body = frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])
         try:
-            await self._send({"type": "http.response.body", "body": body, "more_body": True})
+            await self._send({"type": "http.response.body", "body": _joined(frames), "more_body": True})
         except OSError as exc:
             raise self._gone(exc) from exc
         if self._call.frames:
@@ -140,16 +161,34 @@ class Client:
         peer = self._peer
         return not (peer is None or peer.paused or self._beside is not None or self._dropped or self.finished)
 
-    def at_once(self, frames: list[Frame], now: float) -> None:
+    def go_straight(self) -> None:
+        """The head is out: from here on `at_once` makes no messages, where only edits of frames are in between."""
+        self._lane = None if self._peer is None else lane_of(self._send, self._peer)
+
+    def at_once(self, frames: list[Frame], now: float) -> bool:
         """Send more whole SSE frames while `ready`, without the task: for callbacks of the event loop.
 
-        A layer that waits all the same is waited for beside the walk. That the client has gone is found out by whoever
-        sends next.
+        False: it is not, and nothing was sent. That the client has gone is found out by whoever sends next.
         """
+        peer = self._peer  # as `ready` has it, without a call
+        if peer is None or peer.paused or self._beside is not None or self._dropped or self.finished:
+            return False
+        lane = self._lane
+        if lane is None:
+            self._through(frames, now)
+            return True
+        for edit in lane.edits:
+            frames = edit(frames, False)
+        if frames:
+            put = lane.put  # a callable in a local name is called faster
+            put(frames[0].raw if len(frames) == 1 else _joined(frames))
+            self.sent_at = now
+        return True
+
+    def _through(self, frames: list[Frame], now: float) -> None:
+        """Send a message through whatever there is. A layer that waits all the same is waited for beside the walk."""
         self._call.frames = frames
-        body = frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])
-        send = self._send
-        sending = send({"type": "http.response.body", "body": body, "more_body": True}).__await__()
+        sending = self._send({"type": "http.response.body", "body": _joined(frames), "more_body": True}).__await__()
         try:
             waits_for = next(sending, _NOTHING)
         except OSError:
@@ -220,6 +259,10 @@ class Client:
     def _gone(self, exc: OSError) -> ClientGone:
         self._dropped = True
         return ClientGone("the client does not read" if isinstance(exc, TimeoutError) else "the client has gone")
+
+
+def _joined(frames: list[Frame]) -> bytes:
+    return frames[0].raw if len(frames) == 1 else b"".join([frame.raw for frame in frames])
 
 
 @coroutine

@@ -53,6 +53,9 @@ class StreamHead:
 
     def take(self, frame: Frame) -> HeadState:
         """Hold *frame* and say whether the stream may begin."""
+        if not self._gates and self._tally.opens(frame):
+            self._hold(frame)
+            return HeadState.COMMIT if self._tally.output or self._full else HeadState.HELD
         spoke = self._tally.output
         event = self._tally.see(frame, whole=True)
         if self._tally.error is not None or self._tally.malformed:
@@ -62,12 +65,15 @@ class StreamHead:
         if event is None:
             self._note_stray(frame)
             return HeadState.HELD
-        self.frames.append(frame)
-        self._bytes += len(frame.raw)
+        self._hold(frame)
         if not spoke and chat.failed_call(event) is not None:
             self.failed_call = event
             return HeadState.REJECTED
         return self._judge(event)
+
+    def _hold(self, frame: Frame) -> None:
+        self.frames.append(frame)
+        self._bytes += len(frame.raw)
 
     def _judge(self, event: object) -> HeadState:
         verdicts = [gate.feed(event, self._can_reject) for gate in self._gates]

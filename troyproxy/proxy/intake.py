@@ -13,7 +13,7 @@ from typing import Final
 
 from troyproxy.errors import BodyTooLarge, InvalidJSON, InvalidRequest, UnsupportedEncoding, UnsupportedMediaType
 from troyproxy.ports import Headers
-from troyproxy.proxy.answers import Message, Peer, Receive
+from troyproxy.proxy.answers import Message, Peer, Receive, TooMuch
 from troyproxy.wire import json
 from troyproxy.wire.coding import CODECS, ERRORS
 from troyproxy.wire.places import LARGE, decode_large
@@ -43,11 +43,16 @@ class ClientLeft(Exception):
     """The client hung up before its request was read."""
 
 
-async def read_body(receive: Receive, headers: Headers, *, limit: int, patience: Patience = PATIENCE) -> bytes:
-    """Return the request body, decompressed. Raises BodyTooLarge, UnsupportedEncoding, InvalidRequest, ClientLeft."""
+async def read_body(
+    receive: Receive, headers: Headers, *, limit: int, patience: Patience = PATIENCE, peer: Peer | None = None
+) -> bytes:
+    """Return the request body, decompressed. Raises BodyTooLarge, UnsupportedEncoding, InvalidRequest, ClientLeft.
+
+    *peer*, where there is one, has it instead of *receive*.
+    """
     refuse_declared(headers, limit=limit)
     coding = content_coding(headers)
-    body = await _collect(receive, limit, patience)
+    body = await (_collect(receive, limit, patience) if peer is None else _gather(peer, limit, patience))
     if not coding:
         return body
     if len(body) <= SMALL:
@@ -84,6 +89,18 @@ def content_coding(headers: Headers) -> str:
     return coding
 
 
+async def _gather(peer: Peer, limit: int, patience: Patience) -> bytes:
+    try:
+        body = await peer.gather(limit, stall_s=patience.stall_s, total_s=patience.total_s)
+    except TooMuch as exc:
+        raise _too_large(limit) from exc
+    except TimeoutError as exc:
+        raise _late() from exc
+    if body is None:
+        raise ClientLeft
+    return body
+
+
 async def _collect(receive: Receive, limit: int, patience: Patience) -> bytes:
     now = asyncio.get_running_loop().time
     end = now() + patience.total_s
@@ -102,9 +119,7 @@ async def _collect(receive: Receive, limit: int, patience: Patience) -> bytes:
                 if more:
                     clock.reschedule(min(end, now() + patience.stall_s))
     except TimeoutError as exc:
-        late = InvalidRequest("the request body did not arrive in time")
-        late.headers["connection"] = "close"  # what is still to come of it must not be taken for the next request
-        raise late from exc
+        raise _late() from exc
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
@@ -132,26 +147,28 @@ def inflate(body: bytes, coding: str, *, limit: int) -> bytes:
     return b"".join(parts)
 
 
+def _late() -> InvalidRequest:
+    late = InvalidRequest("the request body did not arrive in time")
+    late.headers["connection"] = "close"  # what is still to come of it must not be taken for the next request
+    return late
+
+
 def _too_large(limit: int) -> BodyTooLarge:
     return BodyTooLarge(f"the request body is larger than {limit // (1 << 20)} MiB")
 
 
 def decode_object(body: bytes) -> dict[str, object]:
     """Return the JSON object in *body*. Raises InvalidJSON, or InvalidRequest when it is JSON but no object."""
-    return _decoded(body, large=False)[0]
+    return decode_single(body)[0]
 
 
 def decode_single(body: bytes) -> tuple[dict[str, object], bool]:
     """Do the same; say, too, whether *body* is a large object that is known to have no member twice."""
-    return _decoded(body, large=len(body) >= LARGE)
-
-
-def _decoded(body: bytes, *, large: bool) -> tuple[dict[str, object], bool]:
-    if not body.strip():
-        raise InvalidJSON("the request body is empty; a JSON object is expected")
     try:
-        value, single = decode_large(body) if large else (json.decode(body), False)
+        value, single = decode_large(body) if len(body) >= LARGE else (json.decode(body), False)
     except json.MalformedJSON as exc:
+        if not body or body.isspace():
+            raise InvalidJSON("the request body is empty; a JSON object is expected") from None
         raise InvalidJSON(f"the request body is not valid JSON: {exc}") from exc
     if not isinstance(value, dict):
         raise InvalidRequest(f"the request body must be a JSON object, not {_kind(value)}")

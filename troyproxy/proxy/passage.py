@@ -55,39 +55,34 @@ class Passage:
         kind = media_type(response.headers)
         if kind == PAGE:
             return self._broken(Fault.NOT_A_COMPLETION, "the upstream answered with a page")
-        chunks = response.chunks()
-        held = bytearray()
-        ended = await self._hold(chunks, held, self._policy.max_body if _is_json(kind) else 0)
+        held: list[bytes] = []
+        ended = await self._hold(response, held, self._policy.max_body if _is_json(kind) else 0)
         if isinstance(ended, Broken):
             return ended
-        body = bytes(held)
+        body = b"".join(held)
         if ended:
             return await self._whole(response, body, kind)
-        return await self._flow(response, chunks, body, kind)
+        return await self._flow(response, body, kind)
 
     # --- held ---
 
-    async def _hold(self, chunks: AsyncIterator[bytes], held: bytearray, limit: int) -> Broken | bool:
+    async def _hold(self, response: UpstreamResponse, held: list[bytes], limit: int) -> Broken | bool:
         """Read until the end (then True) or until more than *limit* bytes are there."""
         since = self._loop.time()
         try:
             with self._client.alarm.until(self._deadline):
-                async for chunk in chunks:
-                    held += chunk
-                    if len(held) > limit:
-                        return False
+                return await response.read(limit, held)
         except UpstreamFailed as exc:
             return self._broken(exc.fault)
         except TimeoutError:
             return self._broken(Fault.TIMEOUT_TOTAL)
         finally:
             self._call.ledger.upstream_s += self._loop.time() - since
-        return True
 
     async def _whole(self, response: UpstreamResponse, body: bytes, kind: str) -> Broken | Served:
         if not body.strip():
             return self._broken(Fault.EMPTY, "the upstream's answer is empty")
-        value = _decoded(body) if _is_json(kind) else None
+        value = json.decoded(body) if _is_json(kind) else None
         if value is None and _is_half(body):
             return self._broken(Fault.RESET, "the upstream's answer ends before its JSON does")
         self.usage = read_usage(value)
@@ -100,7 +95,8 @@ class Passage:
 
     # --- committed ---
 
-    async def _flow(self, response: UpstreamResponse, chunks: AsyncIterator[bytes], begun: bytes, kind: str) -> Served:
+    async def _flow(self, response: UpstreamResponse, begun: bytes, kind: str) -> Served:
+        chunks = response.chunks()
         left = _length(response.headers)
         length = () if left is None else ((b"content-length", str(left).encode()),)
         await self._client.open(response.status, (*self._commit(), *length))
@@ -157,7 +153,7 @@ class _Ear:
             frames, self._decoder = exc.frames, None
         for frame in frames:
             if frame.data is not None and b'"usage"' in frame.data:
-                self._usage = fuller(self._usage, read_usage(_decoded(frame.data)))
+                self._usage = fuller(self._usage, read_usage(json.decoded(frame.data)))
         return self._usage
 
 
@@ -170,13 +166,6 @@ def _is_half(body: bytes) -> bool:
     body = body.strip()
     ends = {b"{": b"}", b"[": b"]"}
     return body[:1] in ends and not body.endswith(ends[body[:1]])
-
-
-def _decoded(body: bytes) -> object:
-    try:
-        return json.decode(body)
-    except json.MalformedJSON:
-        return None
 
 
 def _failure_in(value: object) -> object | None:

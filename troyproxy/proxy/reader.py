@@ -1,25 +1,20 @@
-"""Pulls an upstream's body: as batches of SSE frames, or whole under a cap."""
+"""Pulls an upstream's body as batches of SSE frames."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
-
-from troyproxy.ports import UpstreamResponse
+from troyproxy.ports import Ear, UpstreamResponse
 from troyproxy.wire.sse import Frame, FrameDecoder, StreamTooLong
-
-MANY: Final = 1024
 
 
 class FrameReader:
     """Whole frames of one stream, as they arrive. A cancelled read may be followed by a close only."""
 
-    __slots__ = ("_at_once", "_back", "_ended", "_failure", "_feed", "_read", "_response")
+    __slots__ = ("_back", "_ended", "_failure", "_feed", "_read", "_response", "at_once")
 
     def __init__(self, response: UpstreamResponse, *, limit: int) -> None:
         self._response, decoder = response, FrameDecoder(limit)
         self._read = aiter(response.chunks()).__anext__
-        self._feed, self._at_once = decoder.feed, decoder.at_once
+        self._feed, self.at_once = decoder.feed, decoder.at_once
         self._ended = False
         self._back: list[Frame] = []
         self._failure: StreamTooLong | None = None
@@ -43,18 +38,12 @@ class FrameReader:
                 return frames
         return []
 
-    def listen(self, ear: Callable[[list[Frame]], bool]) -> None:
-        """Offer to *ear* the frames of a read that holds nothing else, while `next` is waited for; `next` has the rest.
+    def listen(self, ear: Ear) -> None:
+        """Offer what arrives to *ear*, while `next` is waited for; `next` has the rest. What is pulled is not offered.
 
-        It returns whether it has taken them: all, or none. What is only pulled is not offered.
+        It returns whether it has taken it: all, or nothing, and only what is nothing but events (`at_once`).
         """
-        at_once = self._at_once
-
-        def hear(chunk: bytes) -> bool:
-            frames = at_once(chunk)
-            return ear(frames) if frames else False
-
-        self._response.listen(hear)
+        self._response.listen(ear)
 
     def _late(self, exc: StreamTooLong) -> list[Frame]:
         """Return what came before an event that is too long: that fails only after those."""
@@ -66,21 +55,3 @@ class FrameReader:
     def give_back(self, frames: list[Frame]) -> None:
         """Put frames that were read but not used before what comes next."""
         self._back = frames
-
-
-async def read_whole(response: UpstreamResponse, *, limit: int, into: list[bytes]) -> bool:
-    """Read the body into *into* (which keeps what came when this is cancelled); False when it is over *limit*.
-
-    The pieces are for `bytes.join`, which copies once, and a body of one piece never. Of many one is made now and then,
-    since each costs more than its bytes.
-    """
-    size = begun = 0
-    async for chunk in response.chunks():
-        into.append(chunk)
-        size += len(chunk)
-        if size > limit:
-            return False
-        if len(into) - begun == MANY:
-            into[begun:] = [b"".join(into[begun:])]
-            begun += 1
-    return True

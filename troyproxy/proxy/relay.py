@@ -11,13 +11,14 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from troyproxy.accounting.usage import Usage, estimate
-from troyproxy.errors import type_of
-from troyproxy.ports import UpstreamFailed, UpstreamResponse
+from troyproxy.errors import TroyError, type_of
+from troyproxy.ports import EarFailed, UpstreamFailed, UpstreamResponse
 from troyproxy.proxy.alarm import Alarm
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.client import Client
 from troyproxy.proxy.exhausted import CREDENTIAL, curable
 from troyproxy.proxy.head import HeadState, StreamHead
+from troyproxy.proxy.hearing import Hearing
 from troyproxy.proxy.masking import masked
 from troyproxy.proxy.outcome import Broken, Served, Target
 from troyproxy.proxy.reader import FrameReader
@@ -27,9 +28,6 @@ from troyproxy.resilience.classify import Failure
 from troyproxy.resilience.faults import Fault
 from troyproxy.wire import chat, json
 from troyproxy.wire.sse import DONE, Frame, StreamTooLong
-
-GAP_SAMPLE: Final = 512
-"""Gaps between events that are kept of one stream at most, for the histogram."""
 
 BYTES_PER_TOKEN: Final = 4
 """Models mostly send one token an event; the estimate of an unreported stream counts events."""
@@ -49,14 +47,13 @@ class StreamRelay:
         "_client",
         "_commit",
         "_done",
-        "_gaps",
+        "_hearing",
         "_idle_s",
-        "_last_event",
         "_output_by",
         "_output_s",
         "_policy",
-        "_quiet_since",
         "_recorder",
+        "_tail",
         "_tally",
         "_target",
         "_time",
@@ -66,10 +63,8 @@ class StreamRelay:
         self._call, self._target, self._client = call, target, client
         self._recorder, self._policy, self._commit = recorder, recorder.policy, commit
         self._tally = Tally(choices=choices_of(call.payload))
-        self._done = _DONE
+        self._done, self._tail = _DONE, list[Frame]()
         self._time = client.alarm.time
-        self._last_event = self._quiet_since = 0.0
-        self._gaps = call.ledger.gaps_s
         self._idle_s = self._policy.idle_of(target.provider)
         self._output_s = min(self._policy.first_output_of(target.provider), target.limit_s)
         self._output_by = self._time() + self._output_s
@@ -92,11 +87,11 @@ class StreamRelay:
         held = await self._hold(reader)
         if isinstance(held, Broken):
             return held
-        self._last_event = self._time()
+        self._hearing = Hearing(self._tally, self._client, idle_s=self._idle_s, gaps_s=self._call.ledger.gaps_s)
         await self._commit()
         await self._client.frames(held, more=True)
         del held  # a head that was full is large, and a stream may be long
-        self._quiet_since = self._time()
+        self._hearing.quiet_since = self._time()
         outcome = await self._pump(reader)
         if self._tally.dropped:
             said = f"dropped {self._tally.dropped} data lines that were no JSON objects"
@@ -186,6 +181,9 @@ class StreamRelay:
             return await self._cut_by_clock()
         except UpstreamFailed as exc:
             return await self._ended(exc.fault)
+        except EarFailed as exc:  # a bug on the way to the client: the server hears of it, and no account of anything
+            await self._say(TroyError.code, str(exc), TroyError.status, retryable=True)
+            raise
         except StreamTooLong:
             limit = self._policy.max_event >> 20
             return await self._cut("stream_too_large", f"one event was larger than {limit} MiB", Fault.PROTOCOL)
@@ -193,49 +191,26 @@ class StreamRelay:
         return await self._ended(Fault.RESET) if error is None else await self._cut_by_error(error)
 
     async def _forward(self, reader: FrameReader, alarm: Alarm) -> None:
-        """Pass on what comes until the stream ends. This is what an event costs: hence no call that is not needed."""
-        tally, client = self._tally, self._client
-        reader.listen(self._hear)
+        """Pass on what comes until the stream ends, and what the ear leaves."""
+        tally, client, hearing = self._tally, self._client, self._hearing
+        reader.listen(hearing.begin(reader.at_once))
         while batch := await reader.next():
             before = tally.events
             passed = batch if tally.pass_on(batch) else self._sifted(batch)
-            now = self._note(before)
+            now = hearing.note(before)
+            if tally.done or tally.error is not None:
+                self._tail = passed  # what comes with the end goes out with it
+                return
             if passed:
                 await client.go_on(passed, now)
                 if client.sent_at > now:  # what the client took its time for is not the upstream's silence
-                    self._quiet_since += client.sent_at - now
-            if tally.done or tally.error is not None:
-                break
-            alarm.set(self._quiet_since + self._idle_s if tally.output else self._deadline())
-
-    def _hear(self, frames: list[Frame]) -> bool:
-        """Pass on ordinary events in the very turn of the event loop that brings them; the task sleeps on.
-
-        False: none is taken, it needs the task.
-        """
-        tally, client = self._tally, self._client
-        before = tally.events
-        if not (client.ready and tally.pass_on(frames)):
-            return False
-        now = self._note(before)
-        client.at_once(frames, now)
-        client.alarm.set(now + self._idle_s)
-        return True
-
-    def _note(self, before: int) -> float:
-        """Note when events came, where there are more than *before*; return the time."""
-        time = self._time
-        now = time()
-        if self._tally.events > before:
-            if before <= GAP_SAMPLE:
-                self._gaps.append(now - self._last_event)
-            self._last_event = self._quiet_since = now
-        return now
+                    hearing.quiet_since += client.sent_at - now
+            alarm.set(hearing.quiet_since + self._idle_s if tally.output else self._deadline())
 
     def _deadline(self) -> float:
         """Return when the upstream's time is up. Raises TimeoutError when it is: a flood never lets a timer fire."""
         if self._tally.output:
-            return self._quiet_since + self._idle_s
+            return self._hearing.quiet_since + self._idle_s
         if self._time() >= self._output_by:
             raise TimeoutError
         return self._output_by
@@ -269,7 +244,7 @@ class StreamRelay:
         return await self._cut("upstream_disconnected", "the upstream ended the stream before it was complete", fault)
 
     async def _finish(self) -> Served:
-        await self._client.frames([self._done], more=False)
+        await self._client.frames([*self._tail, self._done], more=False)
         return Served(self._tally.usage)
 
     async def _cut_by_error(self, error: object) -> Served:
@@ -285,6 +260,11 @@ class StreamRelay:
         )
 
     async def _error_event(self, code: str, message: str, failure: Failure, status: int) -> Served:
+        await self._say(code, message, status, retryable=curable([self._recorder.verdict(failure)]))
+        return Served(self._tally.usage, cut=failure)
+
+    async def _say(self, code: str, message: str, status: int, *, retryable: bool) -> None:
+        """Tell the client, as the last word, that this is not all."""
         ledger = self._call.ledger
         ledger.truncated = True
         event = chat.error_event(
@@ -293,7 +273,6 @@ class StreamRelay:
             code=code,
             request_id=self._call.request_id,
             attempts=len(ledger.attempts),
-            retryable=curable([self._recorder.verdict(failure)]),
+            retryable=retryable,
         )
-        await self._client.frames([Frame(raw=event, data=event[6:].strip())], more=False)
-        return Served(self._tally.usage, cut=failure)
+        await self._client.frames([*self._tail, Frame(raw=event, data=event[6:].strip())], more=False)

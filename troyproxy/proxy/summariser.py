@@ -15,7 +15,6 @@ from troyproxy.proxy.attempt import CLASSIFIED, STATUSES
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.gear import Gear
 from troyproxy.proxy.outcome import Broken, Target
-from troyproxy.proxy.reader import read_whole
 from troyproxy.proxy.recording import Recorder
 from troyproxy.proxy.trace_headers import trace_headers
 from troyproxy.proxy.turns import turns_told
@@ -106,7 +105,7 @@ class Summariser:
 
     async def _read(self, target: Target, response: UpstreamResponse, asked: int) -> Summed | Broken:
         parts: list[bytes] = []
-        fits = await read_whole(response, limit=self._gear.policy.max_body, into=parts)
+        fits = await response.read(self._gear.policy.max_body, parts)
         body = b"".join(parts)
         if not fits or response.status not in STATUSES:
             return Broken(target.failure(fault=Fault.PROTOCOL))

@@ -12,7 +12,7 @@ from typing import Final
 
 from troyproxy.accounting.usage import Usage, fuller, read_usage
 from troyproxy.wire import chat, json
-from troyproxy.wire.deltas import passing_choice
+from troyproxy.wire.deltas import UNREAD, opening, passing
 from troyproxy.wire.sse import Frame
 
 MAX_CHOICES: Final = 1 << 20
@@ -46,20 +46,46 @@ class Tally:
         return bool(self._finished) and self._seen <= self._finished
 
     def pass_on(self, frames: Sequence[Frame]) -> bool:
-        """Whether all *frames* go out as they are and say nothing new; then they are taken in, else none of them is.
+        """Take in *frames* if they pass (`passes`), else none of them."""
+        if not self.passes(frames):
+            return False
+        self.events += len(frames)
+        return True
+
+    def passes(self, frames: Sequence[Frame]) -> bool:
+        """Whether all *frames* go out as they are and say nothing new. Each of them is an event.
 
         Only once there was output. What `see` and `forwardable` say of such frames is just that, at several times the
         cost.
         """
         if not self.output:
             return False
-        for frame in frames:
-            data = frame.data
-            if data is None or frame.event is not None or not frame.complete:
-                return False
-            if passing_choice(data) not in self._seen:
-                return False
-        self.events += len(frames)
+        seen = self._seen
+        try:
+            for frame in frames:
+                data = frame.data
+                if data is None or frame.event is not None or not frame.complete:
+                    return False
+                if passing(data).choices[0].index not in seen:
+                    return False
+        except UNREAD:
+            return False
+        return True
+
+    def opens(self, frame: Frame) -> bool:
+        """Take *frame* in if it is as nearly all streams begin: a role or a text in one choice, and nothing else.
+
+        False: it is for `see`, which would say the same of such a frame.
+        """
+        if frame.data is None or frame.event is not None or not frame.complete:
+            return False
+        try:
+            (choice,) = opening(frame.data).choices
+        except UNREAD:
+            return False
+        self.events += 1
+        self._seen.add(choice.index)
+        self.output = self.output or bool(choice.delta.content)
         return True
 
     def see(self, frame: Frame, *, whole: bool) -> object | None:

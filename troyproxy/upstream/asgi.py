@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from starlette.types import ASGIApp, Message, Scope
 
-from troyproxy.ports import Ear, Headers, UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.ports import Ear, Headers, UpstreamFailed, UpstreamRequest, UpstreamResponse, gathered
 from troyproxy.resilience.faults import Fault
 from troyproxy.upstream.decoding import decoded
 from troyproxy.upstream.handoff import Handoff
@@ -68,6 +68,10 @@ class AsgiResponse:
     def chunks(self) -> AsyncIterator[bytes]:
         """Return the body, to be read once."""
         return self._body
+
+    async def read(self, limit: int, into: list[bytes], /) -> bool:
+        """Put the body into *into*, unless it is over *limit* bytes."""
+        return await gathered(self._body, limit, into)
 
     def listen(self, ear: Ear, /) -> None:
         """Offer nothing: the app goes on only when its pieces are taken."""

@@ -6,12 +6,13 @@ cancels. A retry of what an upstream refused is the walk's affair too.
 
 One request is sent twice here: the one whose kept connection ended before a byte of an answer. A server may close a
 connection that it holds for idle while a request is on its way, and then has not seen it (RFC 9112, section 9.5).
-Nobody failed, so neither the walk nor a breaker should hear of it. Section 9.3.1 there and 9.2.2 of RFC 9110 allow a
-second try where the method is idempotent or the request was never applied; a POST on a kept connection that ends in
-silence is the latter as far as a client can tell, and a completion changes no state. What doubt is left is kept small:
-nothing is sent again when the connection was new, when a byte came back, when the time to connect is over (the upstream
-was at work: no idle close takes that long), or on a timeout or a cancellation. The second try takes a new connection,
-where there is no such race, and is the last.
+Nobody failed, so neither the walk nor a breaker should hear of it. A farewell instead of silence (`terms.is_farewell`)
+is the same: the server has not read the request, and says so. Section 9.3.1 there and 9.2.2 of RFC 9110 allow a second
+try where the method is idempotent or the request was never applied; a POST on a kept connection that ends in silence
+is the latter as far as a client can tell, and a completion changes no state. What doubt is left is kept small: nothing
+is sent again when the connection was new, when a byte of anything else came back, when the time to connect is over
+(the upstream was at work: no idle close takes that long), or on a timeout or a cancellation. The second try takes a new
+connection, where there is no such race, and is the last.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from contextlib import AsyncExitStack
 import httpx
 import msgspec
 
-from troyproxy.ports import Ear, Headers, UpstreamFailed, UpstreamRequest, UpstreamResponse
+from troyproxy.ports import Ear, Headers, UpstreamFailed, UpstreamRequest, UpstreamResponse, gathered
 from troyproxy.resilience.faults import Fault
 from troyproxy.upstream.decoding import decoded
 from troyproxy.upstream.failures import PROGRESS, Progress, failures
 from troyproxy.upstream.pools import Pool, Pools
-from troyproxy.upstream.terms import KEEPALIVE_S, MAX_CONNECTIONS, OURS, basic
+from troyproxy.upstream.terms import KEEPALIVE_S, MAX_CONNECTIONS, OURS, basic, is_farewell
 from troyproxy.wire.heads import USER_AGENT
 
 
@@ -76,11 +77,16 @@ async def _ask(pool: Pool, request: UpstreamRequest) -> tuple[httpx.Response, Pr
     deadline = loop.time() + request.connect_s
     progress = Progress()
     try:
-        return await _try(pool, request, progress), progress
+        response = await _try(pool, request, progress)
     except UpstreamFailed as failed:
         left_s = deadline - loop.time()
         if failed.fault is not Fault.RESET or not progress.orphaned or left_s <= 0:
             raise
+    else:
+        left_s = deadline - loop.time()
+        if not progress.reused or left_s <= 0 or not is_farewell(response.status_code, _raw(response)):
+            return response, progress
+        await response.stream.aclose()  # type: ignore[union-attr]  # an async transport's is async
     progress = Progress(fresh=True)
     return await _try(pool, msgspec.structs.replace(request, connect_s=left_s), progress), progress
 
@@ -91,20 +97,27 @@ async def _try(pool: Pool, request: UpstreamRequest, progress: Progress) -> http
         return await pool.transport.handle_async_request(outgoing(request, pool.headers))
 
 
+def _raw(response: httpx.Response) -> Headers:
+    return tuple((name.lower(), value) for name, value in response.headers.raw)
+
+
 class HttpxResponse:
     """A response in transit; it owns its connection until `aclose` or the end of the body."""
 
     whole: bytes | None = None  # the library does not tell
 
     def __init__(self, response: httpx.Response, source: _Source, resources: AsyncExitStack) -> None:
-        raw: Headers = tuple((name.lower(), value) for name, value in response.headers.raw)
         self.status: int = response.status_code
-        self.headers, self._body = decoded(self.status, raw, source)
+        self.headers, self._body = decoded(self.status, _raw(response), source)
         self._resources = resources
 
     def chunks(self) -> AsyncIterator[bytes]:
         """Return the body, to be read once."""
         return self._body
+
+    async def read(self, limit: int, into: list[bytes], /) -> bool:
+        """Put the body into *into*, unless it is over *limit* bytes."""
+        return await gathered(self._body, limit, into)
 
     def listen(self, ear: Ear, /) -> None:
         """Offer nothing: the library's bodies are pulled."""

@@ -9,7 +9,7 @@ import msgspec
 _ANY: Final = msgspec.Raw(b"null")
 
 
-class _Delta(msgspec.Struct):
+class _Delta(msgspec.Struct, gc=False):
     """What else matters in a delta must be absent or null; other members are not looked at."""
 
     content: str
@@ -20,13 +20,13 @@ class _Delta(msgspec.Struct):
     reasoning_content: None = None
 
 
-class _Choice(msgspec.Struct):
+class _Choice(msgspec.Struct, gc=False):
     delta: _Delta
     index: int = 0
     finish_reason: None = None
 
 
-class _Event(msgspec.Struct):
+class _Event(msgspec.Struct, gc=False):
     choices: tuple[_Choice]
     error: None = None
 
@@ -56,7 +56,7 @@ class _Bare(msgspec.Struct, forbid_unknown_fields=True):
     usage: None = None
 
 
-class _Piece(msgspec.Struct, gc=False):
+class Piece(msgspec.Struct, gc=False):
     """A choice that goes on, whatever it brings; an empty finish reason is none."""
 
     index: int = 0
@@ -64,8 +64,44 @@ class _Piece(msgspec.Struct, gc=False):
     usage: None = None
 
 
-class _Passing(msgspec.Struct):
-    choices: tuple[_Piece]
+class Passing(msgspec.Struct, gc=False):
+    """It may bring anything, but no finish reason, no usage and no error."""
+
+    choices: tuple[Piece]
+    error: None = None
+    usage: None = None
+    x_groq: None = None
+
+
+class OpeningDelta(msgspec.Struct, gc=False):
+    """A role, a text, or nothing; whatever else counts as output is absent or null."""
+
+    content: str | None = None
+    reasoning: None = None
+    reasoning_content: None = None
+    reasoning_details: None = None
+    refusal: None = None
+    audio: None = None
+    images: None = None
+    tool_calls: None = None
+    function_call: None = None
+
+
+class OpeningChoice(msgspec.Struct, gc=False):
+    """A choice that begins, or goes on."""
+
+    delta: OpeningDelta
+    index: Annotated[int, msgspec.Meta(ge=0)] = 0
+    finish_reason: Literal[""] | None = None
+    message: None = None
+    text: None = None
+    usage: None = None
+
+
+class Opening(msgspec.Struct, gc=False):
+    """It says nothing about its stream but that this goes on: no finish reason, no usage and no error."""
+
+    choices: tuple[OpeningChoice]
     error: None = None
     usage: None = None
     x_groq: None = None
@@ -79,10 +115,18 @@ class _Unused(msgspec.Struct):
 
 
 _DECODER: Final = msgspec.json.Decoder(_Event)
-_PASSING: Final = msgspec.json.Decoder(_Passing)
 _BARE: Final = msgspec.json.Decoder(_Bare)
 _UNUSED: Final = msgspec.json.Decoder(_Unused)
 _NO_USAGE: Final = b',"usage":null'
+
+UNREAD: Final = (msgspec.DecodeError, RecursionError)
+"""What a decoder of this module raises for every other text than its own."""
+passing: Final = msgspec.json.Decoder(Passing).decode
+"""Reads an event that has one choice and says nothing about its stream. Raises `UNREAD` for every other text.
+
+No function around it: this is run for every event of every stream."""
+opening: Final = msgspec.json.Decoder(Opening).decode
+"""Reads an event as nearly all streams begin by: one choice, with a role or a text. Raises `UNREAD` for other texts."""
 
 
 def plain_text(data: bytes) -> tuple[int, str] | None:
@@ -92,7 +136,7 @@ def plain_text(data: bytes) -> tuple[int, str] | None:
     """
     try:
         choice = _DECODER.decode(data).choices[0]
-    except (msgspec.DecodeError, RecursionError):
+    except UNREAD:
         return None
     return choice.index, choice.delta.content
 
@@ -101,20 +145,9 @@ def is_bare_text(data: bytes) -> bool:
     """Whether `plain_text` is all that an event has to say: without it, it tells a client nothing. Never raises."""
     try:
         _BARE.decode(data)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREAD:
         return False
     return True
-
-
-def passing_choice(data: bytes) -> int:
-    """Return the index of the only choice of an event that says nothing about its stream; -1 for every other event.
-
-    It may bring anything, but no finish reason, no usage and no error. Never raises.
-    """
-    try:
-        return _PASSING.decode(data).choices[0].index
-    except (msgspec.DecodeError, RecursionError):
-        return -1
 
 
 def without_null_usage(data: bytes) -> bytes | None:
@@ -127,6 +160,6 @@ def without_null_usage(data: bytes) -> bytes | None:
         return None
     try:
         _UNUSED.decode(data)
-    except (msgspec.DecodeError, RecursionError):
+    except UNREAD:
         return None
     return data[:at] + data[at + len(_NO_USAGE) :]

@@ -35,6 +35,14 @@ def decode(data: bytes) -> object:
         raise MalformedJSON("too deep") from None
 
 
+def decoded(data: bytes) -> object:
+    """Return the value of *data*, or None where `decode` finds none."""
+    try:
+        return decode(data)
+    except MalformedJSON:
+        return None
+
+
 def _decode_odd(data: bytes) -> object:
     if not data.strip():
         raise MalformedJSON("empty")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -79,14 +79,21 @@ class Form:
         except UnicodeDecodeError:
             raise MalformedMultipart(f"the field {name!r} is no UTF-8") from None
 
-    def with_text(self, name: str, value: str) -> bytes:
-        """Return the body with *value* in the field *name*, wherever it stands, and every other byte as it was."""
-        pieces: list[bytes] = []
-        at = 0
-        for part in self._fields(name):
-            pieces += (self.body[at : part.start], value.encode())
-            at = part.end
-        return b"".join([*pieces, self.body[at:]])
+    def with_text(self, name: str, value: str) -> Form:
+        """Return the form with *value* in the field *name*, wherever it stands, and every other byte as it was."""
+        text, fields = value.encode(), self._fields(name)
+        if all(self.body[part.start : part.end] == text for part in fields):
+            return self
+        view, pieces, parts = memoryview(self.body), list[bytes | memoryview](), list[Part]()
+        at = moved = 0
+        for part in self.parts:
+            start = part.start + moved
+            if part in fields:
+                pieces += (view[at : part.start], text)
+                at = part.end
+                moved = start + len(text) - part.end
+            parts.append(replace(part, start=start, end=part.end + moved))
+        return Form(b"".join((*pieces, view[at:])), self.boundary, tuple(parts))
 
     def _fields(self, name: str) -> list[Part]:
         return [part for part in self.parts if part.name == name and not part.is_file]

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 from troyproxy.accounting.records import AttemptRecord
 from troyproxy.accounting.usage import Usage
-from troyproxy.ports import Ear, Headers, UpstreamFailed
+from troyproxy.ports import Ear, Headers, UpstreamFailed, gathered
 from troyproxy.proxy.call import STREAMLESS, Call
 from troyproxy.resilience.classes import DENIED_S, QUOTA_PHRASE_S, ErrorClass
 from troyproxy.resilience.faults import Fault
@@ -47,6 +47,10 @@ class Answer:
             if isinstance(part, UpstreamFailed):
                 raise part
             yield part
+
+    async def read(self, limit: int, into: list[bytes], /) -> bool:
+        """Put the body into *into*, unless it is over *limit* bytes."""
+        return await gathered(self.chunks(), limit, into)
 
     def listen(self, ear: Ear, /) -> None:
         """Offer nothing."""

@@ -1,8 +1,9 @@
 """`ports.Upstream` over pooled HTTP/1.1 connections, straight to the origin.
 
 There is no redirect, no cookie, no proxy and no read timeout: the walk owns the clocks and cancels. A kept connection
-that ends before a byte of an answer is no failure of the upstream: the request is sent once more, on a new connection,
-under the same time to connect. `troyproxy.upstream.http` says why, and why never otherwise; the rule is the same here.
+that ends before a byte of an answer, or with a farewell, is no failure of the upstream: the request is sent once more,
+on a new connection, under the same time to connect. `troyproxy.upstream.http` says why, and why never otherwise; the
+rule is the same here.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from troyproxy.upstream.pooled.heads import Heads
 from troyproxy.upstream.pooled.opening import Trust
 from troyproxy.upstream.pooled.pool import Pool
 from troyproxy.upstream.pooled.response import PooledResponse
-from troyproxy.upstream.terms import KEEPALIVE_S, MAX_CONNECTIONS
+from troyproxy.upstream.terms import KEEPALIVE_S, MAX_CONNECTIONS, TIMED_OUT, is_farewell
 
 LEAST_S: Final = 0.001
 """A second try wants at least this; it is also what the loop's clock tells apart."""
@@ -46,7 +47,7 @@ class PooledUpstream:
     async def send(self, request: UpstreamRequest) -> PooledResponse:
         """Send *request* and return its head. Raises UpstreamFailed; cancelled, it closes its connection."""
         route = self._routes.get(request.provider.id)
-        if route is None or route.provider is not request.provider or route.pool.loop is not get_running_loop():
+        if route is None or route.provider is not request.provider or not route.pool.loop.is_running():
             route = self._route(request.provider)
         head, pool = route.heads.head(request), route.pool
         until = pool.loop.time() + request.connect_s
@@ -60,7 +61,11 @@ class PooledUpstream:
             if not orphaned or pool.loop.time() + LEAST_S >= until:
                 raise
         else:
-            return response
+            if not kept or response.status != TIMED_OUT or not is_farewell(response.status, response.headers):
+                return response
+            if pool.closed or pool.loop.time() + LEAST_S >= until:
+                return response
+            await response.aclose()
         return await _again(pool, head, request, until)
 
     async def aclose(self) -> None:

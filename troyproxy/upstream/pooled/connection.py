@@ -18,7 +18,7 @@ from troyproxy.upstream.pooled.response import PooledResponse
 
 ONE_WRITE: Final = 1 << 16
 """A body up to this many bytes is written together with the head."""
-PIECE: Final = 1 << 18
+PIECE: Final = 1 << 20
 """Bytes of a larger body that are handed to the transport at once."""
 
 
@@ -41,6 +41,7 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_ended",
         "_home",
+        "_loop",
         "_posted",
         "_response",
         "_spoiled",
@@ -55,7 +56,7 @@ class Connection(asyncio.Protocol):
     )
 
     def __init__(self, home: Home) -> None:
-        self._home = home
+        self._home, self._loop = home, asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._response: PooledResponse | None = None
         self._unsent: memoryview | None = None
@@ -66,7 +67,7 @@ class Connection(asyncio.Protocol):
         """Whether it has carried one."""
         self.idle_until = 0.0
         """When it is too old to be used again, on the event loop's clock."""
-        self.lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.lost: asyncio.Future[None] = self._loop.create_future()
         """Done when the transport is."""
 
     def adopt(self) -> bool:
@@ -78,7 +79,7 @@ class Connection(asyncio.Protocol):
 
     def ask(self, head: bytes, body: bytes, *, bodiless: bool) -> PooledResponse:
         """Send a request; return its response, whose head is to be awaited."""
-        response = self._response = PooledResponse(self, bodiless=bodiless)
+        response = self._response = PooledResponse(self, self._loop, bodiless=bodiless)
         transport = self._transport
         if transport is None or not self.open:
             response.fail(Fault.RESET, "the connection was closed")

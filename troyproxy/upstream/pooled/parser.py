@@ -7,7 +7,8 @@ that is not exactly ``chunked``, heads and lines and trailers and chunk extensio
 what comes before an answer.
 
 A body of known length and one that ends with its connection do not pass through httptools: they are counted here and
-not copied.
+not copied. Nor does a chunk that is a read of its own, as the events of a stream mostly are, where it is spelled as
+nearly everybody does it: any other spelling is httptools' to judge.
 """
 
 from __future__ import annotations
@@ -46,12 +47,14 @@ class ResponseParser:
         "_count",
         "_excess",
         "_extra",
+        "_flat",
         "_found",
         "_head_bytes",
         "_keep",
         "_left",
         "_length",
         "_machine",
+        "_outside",
         "_prelude",
         "_reason",
         "_until_close",
@@ -60,6 +63,8 @@ class ResponseParser:
         "complete",
         "headers",
         "held",
+        "on_chunk_complete",
+        "on_chunk_header",
         "status",
         "taken",
     )
@@ -73,6 +78,11 @@ class ResponseParser:
         self._length: int | None = None
         self._left = 0
         """What is still to come of a body of known length; not above 0 for any other."""
+        self._outside = [True, False]
+        """Reversed by each begin and each end of a chunk: the first says whether none is open."""
+        self.on_chunk_header = self.on_chunk_complete = self._outside.reverse
+        self._flat = False
+        """Whether the machine has read to the end of the head or of a chunk, and nothing behind it."""
         self._excess = self._head_bytes = self._count = 0
         self._reason = ""
         self.status = 0
@@ -105,6 +115,19 @@ class ResponseParser:
         else:
             self._start(data)
 
+    def only_chunk(self, data: bytes) -> bytes:
+        """Return the content of *data* if it is one whole chunk, and nothing before it is left; b"" for anything else.
+
+        It is not taken: `feed` it, or let somebody else have its content, in the place of that.
+        """
+        if not self._flat or self.held:
+            return b""
+        at = data.find(b"\r\n", 0, 10)
+        size = len(data) - at - 4
+        if at < 1 or size < 1 or data[:at] != b"%x" % size or data[-2:] != b"\r\n":
+            return b""
+        return data[at + 2 : -2]
+
     def _start(self, data: bytes) -> None:
         answer = self._prelude.feed(data)
         if answer is not None:
@@ -127,6 +150,10 @@ class ResponseParser:
         self.taken = True
         return data
 
+    def seen(self) -> bytes:
+        """Return what is held; it stays to be taken."""
+        return self.body[0] if len(self.body) == 1 else b"".join(self.body)
+
     def whole(self) -> bytes | None:
         """Return the body if it is complete and nothing was taken; it stays to be taken."""
         if not self.complete or self.taken:
@@ -137,18 +164,28 @@ class ResponseParser:
 
     def release(self) -> None:
         """Let go of the machine: it holds methods of this object, and that is a circle. What is held stays."""
-        self._machine = None
+        self._machine, self._flat = None, False
 
     def stop(self) -> None:
         """Hold nothing any more."""
         self.release()
-        self.body.clear()
+        self.part_with()
+
+    def fill(self, into: list[bytes]) -> None:
+        """Hold the body in *into* from now on: what is held, and what comes."""
+        into += self.body
+        self.body = into
+
+    def part_with(self) -> None:
+        """Leave what is held to whoever has it, and hold nothing."""
+        self.body = []
         self.held = 0
+        self.taken = True
 
     # --- head and chunks ---
 
     def _parse(self, machine: httptools.HttpResponseParser, data: bytes) -> None:
-        begun, before = self.headers is not None, self.held
+        begun, before, self._flat = self.headers is not None, self.held, False
         try:
             machine.feed_data(data)
         except httptools.HttpParserError as exc:
@@ -161,11 +198,14 @@ class ResponseParser:
             self._head_bytes += len(data)
             if self._head_bytes > MAX_HEAD:
                 raise Malformed("the head is too long")
-        elif begun:
+            return
+        if begun:
             excess = self._excess + len(data) - (self.held - before) * (FRAMING_SHARE + 1)
             if excess > MAX_EXCESS:
                 raise Malformed("more framing than data")
             self._excess = excess if excess > 0 else 0  # noqa: FURB136 -- once for each event of a stream
+        # The line of a size is not complete without a call, so a line that is complete here is the end of a chunk.
+        self._flat = self._chunked and self._outside[0] and not self._excess and data[-2:] == b"\r\n"
 
     # --- what httptools calls ---
 
