@@ -185,6 +185,15 @@ async def test_an_answer_to_half_a_request_ends_the_connection() -> None:
 
 
 @pytest.mark.anyio
+async def test_behind_a_request_that_its_peer_has_not_taken_there_is_no_other() -> None:
+    connection, wire, house = made()
+    connection.ask(b"", b"x" * PIECE, bodiless=False)
+    wire.unsent = 1
+    connection.data_received(ANSWER)
+    assert (wire.aborted, house.freed, house.lost) == (True, [], [connection])
+
+
+@pytest.mark.anyio
 async def test_a_connection_that_ended_before_it_served_is_not_adopted() -> None:
     house = House()
     connection = Connection(house)

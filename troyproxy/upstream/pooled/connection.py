@@ -129,9 +129,10 @@ class Connection(asyncio.Protocol):
             self._unsent, self._spoiled = None, True
 
     def finished(self, *, reusable: bool) -> None:
-        """The response is complete: serve again, or close."""
-        self._response = None
-        if reusable and self.open and self._unsent is None and not self._spoiled:
+        """The response is complete: serve again, or close where the next request would wait behind the rest of this."""
+        self._response, transport = None, self._transport
+        sent = transport is not None and self._unsent is None and not transport.get_write_buffer_size()
+        if reusable and self.open and sent and not self._spoiled:
             self.kept = True
             self._home.free(self)
         else:
