@@ -19,7 +19,7 @@ class FakePeer:
         self._body, self._gone = body, False
         self._gathered = body if gathered is None else gathered
         self.watcher: Callable[[], None] | None = None
-        self.paused = False
+        self.paused = self.dropped = False
         self.unsent = 0
 
     def take_body(self) -> bytes | None:
@@ -39,6 +39,9 @@ class FakePeer:
 
     def unwatch(self) -> None:
         self.watcher = None
+
+    def drop(self) -> None:
+        self.dropped = True
 
     def owns(self, send: Send, /) -> bool:
         del send

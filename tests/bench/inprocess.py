@@ -116,6 +116,9 @@ class Client:
     def unwatch(self) -> None:
         """Do nothing."""
 
+    def drop(self) -> None:
+        """Do nothing."""
+
     def owns(self, send: Send, /) -> bool:
         """Nobody stands between."""
         del send

@@ -37,15 +37,17 @@ class Transport(asyncio.Transport):
     def __init__(self, peer: str = "127.0.0.1") -> None:
         super().__init__({"peername": (peer, 1), "sockname": ("127.0.0.1", 2)})
         self.writes: list[bytes] = []
-        self.closed = False
-        self.reading = True
-        self.unsent = 0
+        self.closed = self.aborted = False
+        self.reading, self.unsent = True, 0
 
     def write(self, data: Any) -> None:  # noqa: ANN401 -- as the base has it
         self.writes.append(bytes(data))
 
     def close(self) -> None:
         self.closed = True
+
+    def abort(self) -> None:
+        self.closed = self.aborted = True
 
     def is_closing(self) -> bool:
         return self.closed

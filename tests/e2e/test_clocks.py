@@ -261,7 +261,7 @@ def test_a_client_that_does_not_read_is_dropped_and_the_upstream_closed(
     until(lambda: upstreams.states("patient", model="stalled") == ["left"])
     until(lambda: gateway.metric("account_inflight") == 0)
     row = until(lambda: [row for row in gateway.rows() if row["model"] == "stalled"])[0]
-    assert (row["outcome"], row["status"]) == ("cancelled", 499)
+    assert (row["outcome"], row["status"], "ASGI" in gateway.output()) == ("cancelled", 499, False)
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system cannot drop the deaf")

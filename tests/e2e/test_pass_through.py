@@ -166,6 +166,7 @@ def test_half_an_answer_never_looks_whole(gateway: Gateway, upstreams: Upstreams
     row = gateway.row(answer.headers["x-troy-request-id"])
     assert (row["outcome"], [attempt["outcome"] for attempt in row["attempts"]]) == ("truncated", ["transient"])
     assert len(upstreams.requests("alpha", model=model)) == 1
+    assert "ASGI" not in gateway.output()
 
 
 def test_a_client_that_leaves_closes_the_upstream(gateway: Gateway, upstreams: Upstreams) -> None:

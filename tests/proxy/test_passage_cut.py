@@ -9,6 +9,7 @@ import pytest
 from tests.asgi import DISCONNECT, AfterSent, Exchange, Receive, Scope, Send, drive, http_scope
 from tests.fakes import Step
 from tests.proxy.rig import Rig, reset
+from tests.proxy.seat import Seat
 from tests.proxy.test_passage import WAV, passing, sound
 from troyproxy.proxy.call import Call
 from troyproxy.proxy.rows import row_of
@@ -52,6 +53,15 @@ async def test_a_cut_ends_the_connection_and_nobody_else_is_asked(
     row = row_of(call, duration_s=0.0)
     assert (exchange.body, ended(exchange), rig.upstream.asked) == (b"ab", False, ["alpha"])
     assert (row.outcome, row.status, row.attempts[0].outcome, rig.idle) == ("truncated", 200, "transient", True)
+
+
+async def test_where_our_own_server_is_in_front_it_drops_the_client_and_nothing_is_raised(rig: Rig) -> None:
+    rig.script(alpha=sound(b"ab", reset()))
+    call, seat = passing(rig), Seat()
+    call.peer = seat
+    rig.planner.plan(call)
+    exchange = await drive(lambda _, receive, send: rig.walk.run(call, receive, send), http_scope(), limit_s=10_000)
+    assert (exchange.body, ended(exchange), seat.dropped, call.ledger.truncated) == (b"ab", False, True, True)
 
 
 async def test_a_cut_counts_as_a_failure_of_the_member(rig: Rig) -> None:

@@ -7,7 +7,24 @@ import asyncio
 import pytest
 
 from tests.asgi import DISCONNECT, When
-from tests.proxy.rig import ALPHA, BETA, TWO, Rig, answer, combo, delta, fault, good, provider, refusal, role, stream
+from tests.proxy.rig import (
+    ALPHA,
+    BETA,
+    DONE,
+    TWO,
+    Rig,
+    answer,
+    combo,
+    delta,
+    fault,
+    finish,
+    good,
+    provider,
+    refusal,
+    role,
+    stream,
+)
+from tests.proxy.seat import Seat
 from troyproxy.proxy.answers import Message
 from troyproxy.proxy.rows import outcome_of
 from troyproxy.resilience.faults import Fault
@@ -113,6 +130,21 @@ async def test_a_client_that_does_not_read_is_dropped(rig: Rig) -> None:
 
     await rig.walk.run(call, asyncio.Event().wait, never)  # type: ignore[arg-type]  # a receive that says nothing
     assert (call.client_left, rig.idle, "the client left" in call.ledger.lines) == (True, True, True)
+
+
+@pytest.mark.parametrize("reads", [True, False])
+async def test_only_a_peer_that_does_not_read_is_dropped(rig: Rig, *, reads: bool) -> None:
+    rig.script(alpha=stream(role(), delta("a"), finish(), DONE))
+    call, seat = rig.call(stream=True), Seat()
+    call.peer, seat.paused = seat, not reads
+
+    async def sending(_: object) -> None:
+        if not reads:
+            await asyncio.Event().wait()
+
+    rig.planner.plan(call)
+    await rig.walk.run(call, asyncio.Event().wait, sending)  # type: ignore[arg-type]  # a receive that says nothing
+    assert (call.client_left, seat.dropped) == (not reads, not reads)
 
 
 async def test_a_cancellation_from_outside_passes_and_is_recorded_as_cancelled(rig: Rig) -> None:

@@ -100,6 +100,17 @@ class Exchange(Inbox):
         """Call nobody."""
         self._watcher = None
 
+    def drop(self) -> None:
+        """End the connection, unless the answer is complete or the client has left: then it ends as it does."""
+        if self._over:
+            return
+        self.disconnected = True
+        if self._left == framing.ENDLESS:  # an orderly end would be the answer's own
+            self._line.outbox.flush()
+            self._transport.abort()
+        else:
+            self._line.leave()
+
     def _leave(self) -> None:
         watcher, self._watcher = self._watcher, None
         if watcher is not None:

@@ -56,6 +56,10 @@ class Peer(Protocol):
         """Call nobody."""
         ...
 
+    def drop(self) -> None:
+        """End the connection unless the answer is complete: it broke off, or its client does not read it."""
+        ...
+
     def owns(self, send: Send, /) -> bool:
         """Whether *send* is what our server gave to the app, and nothing around it."""
         ...

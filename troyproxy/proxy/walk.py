@@ -46,7 +46,7 @@ class Walk:
     async def run(self, call: Call, receive: Receive, send: Send) -> None:
         """Serve *call*, which has a plan. The client's leaving ends everything within the moment.
 
-        Raises AnswerCut when only that can tell the client: the server then ends the connection.
+        Raises AnswerCut when only that can tell the client, and the server is not ours: it then ends the connection.
         """
         client = Client(call, send, stall_s=self._gear.policy.write_stall_s, bell=self._bell_here())
         call.framed = call.stream
@@ -61,8 +61,8 @@ class Walk:
             call.client_left = call.client_left or watch.gone
             if call.client_left and not client.started:
                 await _to_nobody(client)
-            if call.ledger.truncated and not (client.finished or call.client_left):
-                raise AnswerCut("the upstream broke off; the connection is closed so that half is not taken for whole")
+            elif call.client_left or (call.ledger.truncated and not client.finished):
+                _break_off(call)
         except asyncio.CancelledError:
             # Whoever ends us from outside ends the client's request; a stream that has begun is told so.
             if call.stream and client.started and not client.finished:
@@ -93,6 +93,14 @@ class Walk:
         policy = self._gear.policy
         early = early_headers(call) if policy.early_commit_s else ()
         return Pulse(client, early, open_after_s=policy.early_commit_s, every_s=policy.keepalive_s)
+
+
+def _break_off(call: Call) -> None:
+    """End the connection of a client that does not read, or that can be told of a cut by nothing else."""
+    if call.peer is not None:
+        call.peer.drop()
+    elif not call.client_left:
+        raise AnswerCut("the upstream broke off; the connection is closed so that half is not taken for whole")
 
 
 async def _cut_short(call: Call, client: Client) -> None:
